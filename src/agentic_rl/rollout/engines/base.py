@@ -1,0 +1,56 @@
+"""What generates: the one protocol behind which every engine stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """How to sample one completion; the names and meanings are vLLM's."""
+
+    max_tokens: int
+    temperature: float = 1.0
+    """0 takes the most probable token."""
+    top_k: int = -1
+    """-1 or 0: off."""
+    top_p: float = 1.0
+    min_p: float = 0.0
+    stop_token_ids: tuple[int, ...] = ()
+    seed: int = 0
+    """Equal seeds, weights and prompts give equal tokens, whatever else the batch holds."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What one call generated."""
+
+    tokens: list[int]
+    """The sampled tokens, the stop token included."""
+    logprobs: list[float]
+    """log softmax(logits / temperature) of each sampled token, before top_k, top_p and min_p; for temperature 0
+    that of temperature 1."""
+    finish_reason: Literal["stop", "length"]
+
+
+class Engine(Protocol):
+    """Generates tokens for many trajectories at once, on one event loop."""
+
+    max_model_len: int
+    """The longest sequence, prompt and completion together, in tokens."""
+
+    async def generate(
+        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+    ) -> Completion:
+        """Continue `prompt`. Calls with one `session` whose prompts extend each other may reuse its cache."""
+        ...
+
+    def release(self, session: str) -> None:
+        """Forget the cache of `session`: its trajectory has ended."""
+        ...
+
+    async def close(self) -> None:
+        """Stop, and free what the engine holds."""
+        ...
