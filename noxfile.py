@@ -1,0 +1,89 @@
+"""Everything that is run on this project: `nox -l` lists the sessions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+ROOT = Path(__file__).parent
+CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
+# One thread a process: two spinning OpenMP teams on two busy cores are ten times slower than one thread.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+
+
+def install(session: nox.Session, *what: str) -> None:
+    session.install(*CONSTRAINTS, *what)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint rules, and the import contracts between the rooms."""
+    install(session, "ruff", "import-linter")
+    session.install("--no-deps", "-e", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("lint-imports")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check with mypy --strict, for the oldest and the newest Python."""
+    install(session, "-e", ".[dev]")
+    session.run("mypy", "--python-version", "3.10")
+    session.run("mypy", "--python-version", "3.13")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run all unit, property and short integration tests, the fast ones first."""
+    install(session, "-e", ".[dev]")
+    wanted = session.posargs or ["tests"]
+    if session.posargs:
+        session.run("pytest", *wanted, env=ONE_THREAD)
+        return
+    session.run("pytest", "-m", "not integration and not soak", "--cov", "--cov-report=", env=ONE_THREAD)
+    session.run(
+        "pytest", "-m", "integration and not soak", "--cov", "--cov-append", "--cov-report=term:skip-covered",
+        env=ONE_THREAD,
+    )
+
+
+@nox.session
+def quickstart(session: nox.Session) -> None:
+    """Make the quickstart project and train it: the first command of the README."""
+    install(session, "-e", ".[local]")
+    folder = ROOT / "runs" / "quickstart"
+    if not (folder / "config.yaml").exists():
+        session.run("agentic-rl", "init", "quickstart", str(folder))
+    session.chdir(folder)
+    session.run("agentic-rl", "--config-path", str(folder / "config.yaml"), *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation; a broken link fails."""
+    install(session, "-e", ".[docs]")
+    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Side-by-side measurements; each prints ratios. Name one: `nox -s bench -- reading`."""
+    install(session, "-e", ".[dev]")
+    names = session.posargs or sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    for name in names:
+        session.run("python", str(ROOT / "benchmarks" / f"{name}.py"), env=ONE_THREAD)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Long proofs, run by hand: 10,000 generated files, 50 kills."""
+    install(session, "-e", ".[dev]")
+    env = {**ONE_THREAD, "HYPOTHESIS_PROFILE": os.environ.get("HYPOTHESIS_PROFILE", "long")}
+    session.run("pytest", "--timeout=0", "-m", "soak", env=env)
+    session.run("pytest", "--timeout=0", "tests/property", env=env)
