@@ -48,7 +48,12 @@ def tests(session: nox.Session) -> None:
         return
     session.run("pytest", "-m", "not integration and not soak", "--cov", "--cov-report=", env=ONE_THREAD)
     session.run(
-        "pytest", "-m", "integration and not soak", "--cov", "--cov-append", "--cov-report=term:skip-covered",
+        "pytest",
+        "-m",
+        "integration and not soak",
+        "--cov",
+        "--cov-append",
+        "--cov-report=term:skip-covered",
         env=ONE_THREAD,
     )
 
@@ -57,11 +62,10 @@ def tests(session: nox.Session) -> None:
 def quickstart(session: nox.Session) -> None:
     """Make the quickstart project and train it: the first command of the README."""
     install(session, "-e", ".[local]")
-    folder = ROOT / "runs" / "quickstart"
-    if not (folder / "config.yaml").exists():
-        session.run("agentic-rl", "init", "quickstart", str(folder))
-    session.chdir(folder)
-    session.run("agentic-rl", "--config-path", str(folder / "config.yaml"), *session.posargs)
+    config = ROOT / "runs" / "quickstart" / "config.yaml"
+    if not config.exists():
+        session.run("agentic-rl", "init", "quickstart", str(config.parent))
+    session.run("agentic-rl", "--config-path", str(config), *session.posargs)
 
 
 @nox.session

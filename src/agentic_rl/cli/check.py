@@ -23,10 +23,12 @@ def check(
     overrides: Overrides = None,
     form: Annotated[Format, typer.Option("--format", help="text, json, or github (annotations).")] = Format.text,
     no_files: Annotated[
-        bool, typer.Option("--no-files", help="Leave out the files that PATH names (an editor, another machine).")
+        bool,
+        typer.Option("--no-files", help="Leave out the files that PATH names (an editor, another machine)."),
     ] = False,
     fix_permissions: Annotated[
-        bool, typer.Option("--fix-permissions", help="First set the documented modes on the files that PATH names.")
+        bool,
+        typer.Option("--fix-permissions", help="First set the documented modes on the files that PATH names."),
     ] = False,
 ) -> None:
     """Print every finding of a configuration. Exit status 1 if one of them is an error."""
