@@ -1,22 +1,38 @@
-"""Findings and reports: one shape for every problem of a configuration."""
+"""Findings and reports: one shape for every problem, as text, as JSON and as GitHub annotations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
 Verdict = Literal["ok", "warning", "error"]
 
+COMMAND_LINE = "command line"
+"""`file` of what an override on the command line set."""
+ENVIRONMENT = "environment"
+"""`file` of what a variable of the environment set."""
+
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+_NOT_FILES = ("", COMMAND_LINE, ENVIRONMENT)
+_ANNOTATIONS = {"error": "error", "warning": "warning", "note": "notice"}
+# Control characters, lone surrogates, line separators and direction marks: a value that holds them must neither
+# break a line of the report nor drive the reader's terminal.
+_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
 
 @dataclass(frozen=True)
 class Place:
-    """Where something stands in a text: file, line and column, both counted from 1."""
+    """Where something stands in a text: file, line and column, both counted from 1.
+
+    Line and column are None where there is no text: on the command line, in the environment, in a mapping.
+    """
 
     file: str
-    line: int
-    column: int
+    line: int | None = None
+    column: int | None = None
 
 
 @dataclass(frozen=True)
@@ -34,10 +50,38 @@ class Finding:
     line: int | None = None
     column: int | None = None
 
+    def to_text(self) -> str:
+        """The text form: one line for the problem and, where there is a remedy, one or more for it."""
+        key = f"{self.key}: " if self.key else ""
+        head = f"{self.where()} {self.severity} {self.code} {key}{self.message}".lstrip()
+        lines = [_one_line(head)]
+        for number, line in enumerate(self.hint.split("\n") if self.hint else ()):
+            lines.append(("         " if number else "    fix: ") + _one_line(line))
+        return "\n".join(lines)
+
+    def where(self) -> str:
+        """`file:line:column`, as far as it is known."""
+        parts = [self.file, self.line, self.column] if self.file else []
+        return ":".join(str(part) for part in parts if part is not None)
+
+    def annotation(self) -> str:
+        """The workflow command that shows the finding beside its line in a GitHub change."""
+        properties = {"title": self.code}
+        if self.file not in _NOT_FILES:
+            place = {"file": self.file, "line": self.line, "col": self.column}
+            properties = {name: str(value) for name, value in place.items() if value is not None} | properties
+        message = f"{self.key}: {self.message}" if self.key else self.message
+        if self.file in (COMMAND_LINE, ENVIRONMENT):
+            message = f"{self.file}: {message}"
+        if self.hint:
+            message += f"\nfix: {self.hint}"
+        listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+        return f"::{_ANNOTATIONS[self.severity]} {listed}::{_data(message)}"
+
 
 @dataclass
 class Report:
-    """All findings of one run, in the order of the file."""
+    """All findings of one run."""
 
     findings: list[Finding] = field(default_factory=list)
 
@@ -46,7 +90,7 @@ class Report:
         self.findings.extend(findings)
 
     def __iter__(self) -> Iterator[Finding]:
-        return iter(self.findings)
+        return iter(self.ordered())
 
     def __len__(self) -> int:
         return len(self.findings)
@@ -57,14 +101,58 @@ class Report:
         severities = {finding.severity for finding in self.findings}
         return "error" if "error" in severities else "warning" if "warning" in severities else "ok"
 
+    def ordered(self) -> list[Finding]:
+        """The findings by place: files first, each from top to bottom; the command line and the environment last."""
+        return sorted(self.findings, key=_by_place)
+
+    def summary(self) -> str:
+        """How many of each severity: `2 errors, 1 warning, 1 note`."""
+        counts = {name: sum(finding.severity == name for finding in self.findings) for name in _SEVERITIES}
+        told = [f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count]
+        return ", ".join(told) or "no findings"
+
+    def to_text(self) -> str:
+        """The text form: every finding in the order of the file, then the summary."""
+        return "\n".join([*(finding.to_text() for finding in self.ordered()), self.summary()])
+
+    def to_github(self) -> str:
+        """The findings as GitHub workflow commands, one a line; empty when there are none."""
+        return "\n".join(finding.annotation() for finding in self.ordered())
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: `verdict` and `findings`, each finding with all its fields."""
-        return {"verdict": self.verdict, "findings": [vars(finding) for finding in self.findings]}
+        return {"verdict": self.verdict, "findings": [asdict(finding) for finding in self.ordered()]}
 
 
 class ConfigError(ValueError):
     """A configuration with at least one finding of severity error; `report` holds all of them."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(report)
+        super().__init__(report)  # args carry the report, so that the exception survives pickling
         self.report = report
+
+    def __str__(self) -> str:
+        return self.report.to_text()
+
+
+def _by_place(finding: Finding) -> tuple[bool, str, int, int]:
+    overridden = finding.file in (COMMAND_LINE, ENVIRONMENT)
+    return overridden, finding.file, finding.line or 0, finding.column or 0
+
+
+def _one_line(text: str) -> str:
+    return _UNPRINTABLE.sub(_escaped, text).replace("\n", "\\n")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def _data(text: str) -> str:
+    shown = "\n".join(_one_line(line) for line in text.split("\n"))
+    return shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
