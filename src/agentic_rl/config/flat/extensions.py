@@ -1,0 +1,50 @@
+"""Shared level: our own keys, and keys that the released system reads though its page does not name them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agentic_rl.config.flat.level import Level
+from agentic_rl.config.types import NonNegativeInt, PositiveFloat, PositiveInt, UnitInterval
+
+
+class OwnKeys(Level):
+    """Keys of this product; the published format does not have them."""
+
+    device: Literal["auto", "npu", "gpu", "cpu"] = "auto"
+    """Kind of device; `auto` takes what is there."""
+    seed: NonNegativeInt = 0
+    """Seed of model initialisation, sampling and data order."""
+    keep_checkpoints: PositiveInt = 2
+    """Newest checkpoints kept; an older one is removed once a newer one is whole."""
+    n_parallel_agents: PositiveInt = 1024
+    """Trajectories in flight at the same time."""
+    turn_timeout: PositiveFloat = 600.0
+    """Seconds that one call of the model or of a tool may take."""
+    trajectory_timeout: PositiveFloat = 7200.0
+    """Seconds that one trajectory may take."""
+    max_failed_fraction: UnitInterval = 0.5
+    """Share of a step's trajectories that may fail; above it the run stops with the reason."""
+
+
+class UndocumentedKeys(Level):
+    """Keys that the published page does not name; accepted with a warning."""
+
+    num_node: PositiveInt = 1
+    """Nodes, for `mindspeed_rl`; on `verl` the key is `verl.nnodes`."""
+    actor_rollout_dispatch_size: PositiveInt | None = None
+    """Samples handed to a rollout worker at once; null derives it from the batch."""
+    enable_prefix_caching: bool = False
+    """Reuse the engine's cache for prompts that begin alike."""
+    num_scheduler_steps: PositiveInt = 1
+    """Without effect in every backend."""
+    offload_train_optimizer: bool = False
+    """Move the optimizer's state to host memory during the rollout."""
+    offload_train_grad: bool = False
+    """Move the gradients to host memory during the rollout."""
+    offload_train_param: bool = False
+    """Move the parameters to host memory during the rollout."""
+    enable_expert_parallel: bool = False
+    """Spread the experts of a mixture-of-experts model over the inference devices."""
+    trust_remote_code: bool = False
+    """Run Python code that comes with the model's files."""

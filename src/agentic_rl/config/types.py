@@ -1,0 +1,89 @@
+"""The constrained types of the configuration formats.
+
+Ranges and choices stand in the type, so that the JSON Schema and the reference page carry them. Number types refuse
+NaN and infinity wherever they are used: the models that use them set `allow_inf_nan=False` and `strict=True`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+Kind = Literal["file", "folder", "any", "prefix"]
+
+
+@dataclass(frozen=True)
+class PathKind:
+    """Marks a text as a secure path and says what must stand there; a `prefix` stands for the files `PREFIX*`."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """The constraint in words, where the words derived from the type would not say it."""
+
+    text: str
+
+
+PositiveInt = Annotated[int, Field(gt=0)]
+NonNegativeInt = Annotated[int, Field(ge=0)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+NonNegativeFloat = Annotated[float, Field(ge=0)]
+UnitInterval = Annotated[float, Field(ge=0, le=1)]
+"""[0, 1]"""
+PositiveFraction = Annotated[float, Field(gt=0, le=1)]
+"""(0, 1]"""
+
+SecureFile = Annotated[str, Field(min_length=1, max_length=1024), PathKind("file")]
+SecureFolder = Annotated[str, Field(min_length=1, max_length=1024), PathKind("folder")]
+SecurePath = Annotated[str, Field(min_length=1, max_length=1024), PathKind("any")]
+SecurePrefix = Annotated[str, Field(min_length=1, max_length=1024), PathKind("prefix")]
+
+Identifier = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$"),
+    RuleText("a letter followed by letters, digits and underscores"),
+]
+
+FolderName = Annotated[
+    str,
+    Field(
+        max_length=255,
+        pattern=r"^([^/\\\x00-\x1f\x7f]*[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*|\.{3,})$",
+    ),
+    RuleText("the name of one folder: not empty, without / and backslash, not . or .."),
+]
+
+
+def _refuse_zero(value: int) -> int:
+    if value == 0:
+        raise PydanticCustomError("zero", "must not be 0")
+    return value
+
+
+Interval = Annotated[
+    int,
+    Field(ge=-1, json_schema_extra={"not": {"const": 0}}),
+    AfterValidator(_refuse_zero),
+    RuleText("-1 (never) or a whole number greater than 0"),
+]
+
+Item = TypeVar("Item")
+
+
+def _refuse_repetition(items: list[Item]) -> list[Item]:
+    if any(item in items[:index] for index, item in enumerate(items)):
+        raise PydanticCustomError("repeated_item", "items must be distinct")
+    return items
+
+
+DistinctList = Annotated[
+    list[Item],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_refuse_repetition),
+]
+"""A list that is not empty and names nothing twice."""
