@@ -36,8 +36,9 @@ def too_wide(path: str) -> str:
     """
     if Path(path).is_symlink():
         return ""
-    tree = Path(path).resolve()
-    for kept, what in ((Path.home(), "your home folder"), (Path(sys.prefix), "the Python that runs this")):
-        if kept.resolve().is_relative_to(tree):
+    tree = os.path.realpath(path)
+    home = os.path.expanduser("~")  # noqa: PTH111 (pathlib raises where the user has no home)
+    for kept, what in ((home, "your home folder"), (sys.prefix, "the Python that runs this")):
+        if Path(os.path.realpath(kept)).is_relative_to(tree):
             return f"it holds {what}; name a folder further down"
     return ""
