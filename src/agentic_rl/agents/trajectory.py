@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentic_rl.agents.task import Message
 
@@ -13,17 +13,31 @@ if TYPE_CHECKING:
 
     Tokens = Sequence[int] | Tensor
 
+FinishReason = Literal["done", "length", "max_steps", "timeout", "error"]
+"""Why a rollout ended: `length` means that the token budget ended it, `max_steps` the number of turns."""
+
 
 @dataclass
 class Step:
-    """One turn of a trajectory: what the policy was shown, what it wrote, what it earned."""
+    """One turn of a trajectory: what the policy was shown, what it wrote, what it earned.
 
-    prompt_tokens: Tokens
+    The fields after `reward` are those that existing step-level agents fill; nothing here reads them.
+    """
+
+    prompt_tokens: Tokens = ()
     """All tokens that the policy was shown in this turn, the earlier turns included. Shape (tokens,)."""
-    response_tokens: Tokens
+    response_tokens: Tokens = ()
     """The tokens that the policy wrote in this turn. Shape (tokens,)."""
     response_logprobs: Sequence[float] = ()
     reward: float = 0.0
+    chat_completions: list[Message] = field(default_factory=list)
+    thought: str = ""
+    action: Any = None
+    observation: Any = None
+    model_response: str = ""
+    info: dict[str, Any] = field(default_factory=dict)
+    done: bool = False
+    mc_return: float = 0.0
 
 
 @dataclass
@@ -33,7 +47,8 @@ class Trajectory:
     prompt_tokens: Tokens
     """The tokens before the policy's first one. Shape (prompt,)."""
     response_tokens: Tokens
-    """Everything after them: the policy's tokens and, between turns, what tools and template added. Shape (response,)."""
+    """Everything after them: the policy's tokens and, between turns, what tools and template added.
+    Shape (response,)."""
     response_masks: Tokens
     """1 where the policy wrote the token, 0 where it was shown it. Shape (response,)."""
     idx: int = 0
@@ -43,19 +58,19 @@ class Trajectory:
     """The conversation as messages, for people to read."""
     metrics: dict[str, Any] = field(default_factory=dict)
     response_logprobs: Sequence[float] = ()
-    """Log-probabilities at the sampling temperature, 0.0 where the mask is 0. Shape (response,); empty: unknown."""
+    """Log-probabilities at the sampling temperature, 0.0 where the mask is 0. Shape (response,); empty:
+    unknown."""
     steps: list[Step] = field(default_factory=list)
-    finish_reason: str = "done"
-    """`done`, `length` (the token budget ended it), `max_steps`, `timeout` or `error`."""
+    finish_reason: FinishReason = "done"
     error: str = ""
     """Why the rollout failed; empty when it did not. A failed one is left out of its group's statistics."""
 
 
 @dataclass
-class StepTrajectory:
+class StepTrajectory(Trajectory):
     """A trajectory as a list of steps (the form of step-level agents)."""
 
-    steps: list[Step] = field(default_factory=list)
-    idx: int = 0
-    trajectory_reward: float = 0.0
-    metrics: dict[str, Any] = field(default_factory=dict)
+    prompt_tokens: Tokens = ()
+    response_tokens: Tokens = ()
+    response_masks: Tokens = ()
+    task: Any = None

@@ -1,0 +1,1 @@
+"""Agents that come with the package, by `agent_name`."""

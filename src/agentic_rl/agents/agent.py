@@ -1,0 +1,55 @@
+"""The one thing a user writes: an agent, which talks to the policy and says what the rollout earned."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from agentic_rl.agents.task import Message, Task
+from agentic_rl.agents.tool import Tool
+
+ToolSpec = Tool | Mapping[str, Any]
+"""A tool, or its description in OpenAI's form."""
+
+
+class ChatModel(Protocol):
+    """The policy of one rollout. Every token that it writes or is shown is recorded behind `chat`."""
+
+    metrics: dict[str, Any]
+    """Numbers to keep with the trajectory; an agent may add its own."""
+
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None, **sampling: Any
+    ) -> Message:
+        """Let the policy write the next turn of the conversation.
+
+        Args:
+            messages: the whole conversation so far; it must begin with what earlier calls were given and
+                returned, unchanged.
+            tools: what the policy may call; the same in every call of a rollout.
+            **sampling: max_tokens, temperature, top_k, top_p or min_p of this call only.
+
+        Returns:
+            The assistant's message: `content` (text outside tool calls), `finish_reason` (`stop`,
+            `tool_calls` or `length`) and, if there are any, `tool_calls` in OpenAI's form. A call that could not
+            be read is among them, with an `error` that says why.
+
+        Raises:
+            BudgetExhaustedError: no tokens or no turns are left.
+            HistoryEditedError: the messages do not continue the recorded conversation.
+            LateError: the call took longer than `turn_timeout`.
+        """
+        ...
+
+
+class Agent(ABC):
+    """Runs one task against the policy. One object runs many tasks at the same time: keep no state in it."""
+
+    @abstractmethod
+    async def run(self, task: Task, model: ChatModel) -> float:
+        """Do `task` by calling `model.chat` as often as needed; return the reward, a finite number."""
+
+    def cut_short(self, task: Task, messages: Sequence[Message]) -> float:
+        """Return the reward of a rollout whose budget ended inside `run`, without `run` handling it."""
+        return 0.0

@@ -1,0 +1,51 @@
+"""Time-outs that cost next to nothing as long as nothing is late."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from types import TracebackType
+
+from agentic_rl.agents.errors import LateError
+
+_INSIST_EVERY = 1.0
+"""Seconds between cancellations of a task that swallows them."""
+
+
+class Deadline:
+    """A `with` block that the running task must leave within some seconds.
+
+    A late block is cancelled, again and again if it swallows that, and leaves with `LateError`. Unlike
+    `asyncio.wait_for` on Python 3.10 and 3.11 it makes no task of its own: one timer handle is all it costs.
+    """
+
+    def __init__(self, seconds: float, what: str) -> None:
+        self._seconds = seconds
+        self._what = what
+        self.expired = False
+
+    def __enter__(self) -> Deadline:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a Deadline needs a running task")
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self._handle = self._loop.call_later(self._seconds, self._cancel)
+        return self
+
+    def _cancel(self) -> None:
+        self._task.cancel()
+        if self.expired and sys.version_info >= (3, 11):
+            self._task.uncancel()  # however often we insist, it is one cancellation
+        self.expired = True
+        self._handle = self._loop.call_later(_INSIST_EVERY, self._cancel)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._handle.cancel()
+        if not self.expired:
+            return
+        if sys.version_info >= (3, 11) and self._task.uncancel() > 0:
+            return  # someone else cancelled the task as well: that counts for more
+        raise LateError(f"{self._what} took longer than {self._seconds:g} s") from error
