@@ -1,0 +1,1 @@
+"""The mathematics of learning: pure functions on tensors, each with the source of its formula."""
