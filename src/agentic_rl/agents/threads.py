@@ -35,7 +35,7 @@ async def run_in_thread(function: Callable[[], Result], name: str) -> Result:
         try:
             result = context.run(function)
         except BaseException as raised:  # it is raised again where the result is awaited
-            error = raised
+            error = RuntimeError("StopIteration") if isinstance(raised, StopIteration) else raised
         if not loop.is_closed():
             loop.call_soon_threadsafe(deliver, result, error)
 

@@ -1,0 +1,1 @@
+"""How trajectories are made: chat format, recorder, driver, engines."""

@@ -1,0 +1,158 @@
+"""Conversations as token ids: prompts, what follows a turn of the policy, and replies read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from agentic_rl.agents.agent import ToolSpec
+from agentic_rl.agents.task import Message
+from agentic_rl.agents.tool import Tool
+from agentic_rl.rollout.errors import ChatTemplateError
+from agentic_rl.rollout.template import Template
+
+_CACHED = 16_384
+"""Rendered texts that one set of tools remembers: the same prompts and tool results come again and again."""
+
+Ids = tuple[int, ...]
+
+
+class Dialog:
+    """The token ids of conversations with one set of tools. `ChatFormat.dialog` makes and keeps them."""
+
+    def __init__(self, tokenizer: Any, schemas: Sequence[Mapping[str, Any]]) -> None:
+        self._tokenizer = tokenizer
+        self._template = Template(tokenizer, schemas)
+        self._prompt = lru_cache(_CACHED)(self._encode_prompt)
+        self._suffix = lru_cache(_CACHED)(self._encode_suffix)
+
+    def prompt_ids(self, messages: Sequence[Message]) -> Ids:
+        """Return the ids of a conversation up to where the policy's first token goes."""
+        return self._prompt(_key(messages))
+
+    def suffix_ids(self, follow_up: Sequence[Message], *, thoughts: bool = False) -> Ids:
+        """Return the ids between a reply of the policy and its next turn; the first is the end-of-turn token.
+
+        Args:
+            follow_up: the messages after the reply; empty at the end of a conversation.
+            thoughts: whether the policy has written a `<think>` block.
+
+        Raises:
+            ChatTemplateError: the template would show the policy an earlier reply changed.
+        """
+        return self._suffix(_key(follow_up), thoughts)
+
+    def training_ids(self, messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+        """Return tokens and mask of a whole conversation, as a rollout with these replies would have them.
+
+        The mask is 1 on what the policy has to write: each reply and its end-of-turn token. Both have the shape
+        (tokens,), prompt included.
+
+        Raises:
+            ValueError: no message is an assistant's.
+        """
+        places = [index for index, message in enumerate(messages) if message.get("role") == "assistant"]
+        if not places:
+            raise ValueError("a conversation without an assistant's message has nothing to learn from")
+        if any(after - before == 1 for before, after in pairwise(places)):
+            raise ValueError("two assistant's messages follow each other; put a user's or a tool's between them")
+        tokens = list(self.prompt_ids(messages[: places[0]]))
+        mask = [0] * len(tokens)
+        for place, following in zip(places, [*places[1:], len(messages)], strict=True):
+            text = self._template.reply(messages[place])
+            reply = self._encode(text)
+            suffix = self.suffix_ids(messages[place + 1 : following], thoughts="</think>" in text)
+            kept = suffix if following < len(messages) else suffix[:1]
+            tokens += [*reply, *kept]
+            mask += [1] * (len(reply) + 1) + [0] * (len(kept) - 1)
+        return tokens, mask
+
+    def _encode_prompt(self, key: str) -> Ids:
+        return tuple(self._encode(self._template.render(json.loads(key), generation_prompt=True)))
+
+    def _encode_suffix(self, key: str, thoughts: bool) -> Ids:
+        return tuple(self._encode(self._template.after_reply(json.loads(key), thoughts=thoughts)))
+
+    def _encode(self, text: str) -> list[int]:
+        # Half of a surrogate pair, as broken tool output may hold, has no bytes to encode.
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+class ChatFormat:
+    """A tokenizer with its chat template.
+
+    Raises:
+        ChatTemplateError: there is no template, or it doesn't end the policy's turn with a token of its own.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self._dialogs: dict[str, Dialog] = {}
+        self.end_of_turn: int = self._find_end_of_turn()
+        """The token that ends the policy's turn."""
+        self.stop_ids: Ids = tuple(sorted({self.end_of_turn, *self._eos_ids()}))
+        """Every token after which the policy's turn is over."""
+
+    def dialog(self, tools: Sequence[ToolSpec] | None = None) -> Dialog:
+        """Return the format of conversations in which the policy may call `tools`."""
+        schemas = tool_schemas(tools)
+        key = json.dumps(schemas)
+        if key not in self._dialogs:
+            self._dialogs[key] = Dialog(self.tokenizer, schemas)
+        return self._dialogs[key]
+
+    def initial_ids(self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None) -> Ids:
+        """Return the ids of a conversation up to where the policy's first token goes."""
+        return self.dialog(tools).prompt_ids(messages)
+
+    def suffix_ids(self, follow_up: Sequence[Message], tools: Sequence[ToolSpec] | None = None) -> Ids:
+        """Return the ids between a reply and the policy's next turn; the first is the end-of-turn token."""
+        return self.dialog(tools).suffix_ids(follow_up)
+
+    def training_ids(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Return tokens and mask of a whole conversation; see `Dialog.training_ids`."""
+        return self.dialog(tools).training_ids(messages)
+
+    def text(self, reply: Sequence[int]) -> str:
+        """Return what the policy wrote in a turn, without the token that ended it."""
+        if reply and reply[-1] in self.stop_ids:
+            reply = reply[:-1]
+        return str(self.tokenizer.decode(reply, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+    def _find_end_of_turn(self) -> int:
+        first = self.dialog().suffix_ids([])[:1]
+        if not first or first[0] not in self.tokenizer.added_tokens_decoder:
+            raise ChatTemplateError(
+                "the chat template does not end an assistant's message with a special token, so the policy could "
+                "not end its turn; add one, such as <|im_end|>, to the tokenizer and the template"
+            )
+        return first[0]
+
+    def _eos_ids(self) -> set[int]:
+        """Return the end-of-sequence tokens of the tokenizer and of `generation_config.json` beside it."""
+        eos = [self.tokenizer.eos_token_id]
+        file = Path(str(self.tokenizer.name_or_path)) / "generation_config.json"
+        if file.is_file():
+            written = json.loads(file.read_text(encoding="utf-8")).get("eos_token_id")
+            eos += written if isinstance(written, list) else [written]
+        return {token for token in eos if token is not None}
+
+
+def tool_schemas(tools: Sequence[ToolSpec] | None) -> list[Mapping[str, Any]]:
+    """Return the descriptions of tools in OpenAI's form."""
+    return [one.schema if isinstance(one, Tool) else one for one in tools or ()]
+
+
+def _key(messages: Sequence[Message]) -> str:
+    """Messages as hashable text from which they can be made again."""
+    try:
+        return json.dumps(messages if isinstance(messages, list) else list(messages))
+    except TypeError as error:
+        raise ChatTemplateError(f"messages hold plain values only (text, numbers, lists, objects): {error}") from None

@@ -1,0 +1,7 @@
+"""What can be wrong with a tokenizer or its chat template."""
+
+from __future__ import annotations
+
+
+class ChatTemplateError(ValueError):
+    """The chat template can't be used for token-exact conversations of several turns."""

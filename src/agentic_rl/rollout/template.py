@@ -1,0 +1,112 @@
+"""The tokenizer's chat template as text: whole prompts, and what follows a turn of the policy.
+
+What the policy wrote is never rendered again. What comes after it is found by rendering a fixed dummy
+conversation with a marker as the policy's reply, and taking what stands behind the marker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentic_rl.agents.task import Message
+from agentic_rl.rollout.errors import ChatTemplateError
+
+_MARKER = "REPLY-7f3a9c"
+_THOUGHT = "<think>\nTHOUGHT-7f3a9c\n</think>\n\n"
+_QUESTION: Message = {"role": "user", "content": "QUESTION-7f3a9c"}
+Schemas = Sequence[Mapping[str, Any]]
+
+
+class Template:
+    """Renders with `tokenizer.apply_chat_template`, for one set of tools."""
+
+    def __init__(self, tokenizer: Any, schemas: Schemas = ()) -> None:
+        self._tokenizer = tokenizer
+        self._schemas = list(schemas)
+        self._keeps: dict[tuple[str, bool], bool] = {}
+
+    def render(self, messages: Sequence[Message], *, generation_prompt: bool = False) -> str:
+        """Render messages to text.
+
+        Raises:
+            ChatTemplateError: there is no template, or it refuses the messages.
+        """
+        try:
+            text = self._tokenizer.apply_chat_template(
+                [with_arguments_as_objects(message) for message in messages],
+                tools=self._schemas or None,
+                add_generation_prompt=generation_prompt,
+                tokenize=False,
+            )
+        except Exception as error:
+            # Templates raise what they like: jinja2's errors, but also TypeError for a message they don't expect.
+            roles = ", ".join(str(message.get("role")) for message in messages)
+            raise ChatTemplateError(f"the chat template refuses messages of the roles {roles}: {error}") from error
+        return str(text)
+
+    def after_reply(self, follow_up: Sequence[Message], *, thoughts: bool) -> str:
+        """Render what stands between a reply of the policy and its next turn, the end-of-turn token included.
+
+        Args:
+            follow_up: what comes after the reply; empty for the last reply of a conversation.
+            thoughts: whether the policy has written a `<think>` block.
+
+        Raises:
+            ChatTemplateError: the template would show the policy an earlier reply changed.
+        """
+        if follow_up:
+            self._check_history_kept(str(follow_up[0].get("role")), thoughts=thoughts)
+        reply: Message = {"role": "assistant", "content": _MARKER}
+        text = self.render([_QUESTION, reply, *follow_up], generation_prompt=bool(follow_up))
+        return text[text.index(_MARKER) + len(_MARKER) :]
+
+    def reply(self, message: Message) -> str:
+        """Render what a policy writes for an assistant's message, without the end of its turn.
+
+        Raises:
+            ChatTemplateError: the rendered message does not begin as the generation prompt does.
+        """
+        opening = self.render([_QUESTION], generation_prompt=True)
+        try:  # as an earlier turn: some templates put an empty <think> block into the last one
+            follow_up: list[Message] = [{"role": "tool", "content": "RESULT-7f3a9c"}]
+            whole = self.render([_QUESTION, message, *follow_up], generation_prompt=True)
+        except ChatTemplateError:
+            follow_up = []
+            whole = self.render([_QUESTION, message])
+        end = self.after_reply(follow_up, thoughts=False)
+        if not (whole.startswith(opening) and whole.endswith(end)):
+            raise ChatTemplateError("the chat template begins or ends this reply in a way of its own")
+        return whole[len(opening) : len(whole) - len(end)]
+
+    def _check_history_kept(self, role: str, *, thoughts: bool) -> None:
+        """Refuse templates that rewrite a reply once something follows it; each case is tried out once."""
+        if (role, thoughts) not in self._keeps:
+            content = _THOUGHT + _MARKER if thoughts else _MARKER
+            shown = self.render([_QUESTION], generation_prompt=True) + content
+            history = [_QUESTION, {"role": "assistant", "content": content}, {"role": role, "content": "NEXT-7f3a9c"}]
+            self._keeps[role, thoughts] = self.render(history).startswith(shown)
+        if self._keeps[role, thoughts]:
+            return
+        what = "the <think> block" if thoughts else "the reply"
+        raise ChatTemplateError(
+            f"the chat template changes or drops {what} of an earlier turn once a {role} message follows, so that the "
+            "policy would not see again what it wrote; use a template that keeps earlier turns as they are"
+        )
+
+
+def with_arguments_as_objects(message: Message) -> Message:
+    """Templates print the arguments of a call as JSON, so text that holds JSON already would be quoted twice."""
+    if not message.get("tool_calls"):
+        return message
+    return {**message, "tool_calls": [_with_object(call) for call in message["tool_calls"]]}
+
+
+def _with_object(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = dict(call.get("function", call))
+    if isinstance(function.get("arguments"), str):
+        with contextlib.suppress(ValueError):  # a malformed call stays the text that it is
+            function["arguments"] = json.loads(function["arguments"])
+    return {**call, "function": function}
