@@ -13,7 +13,7 @@ from agentic_rl.config.diagnostics import Finding, Place
 from agentic_rl.config.source_nodes import DOCUMENTS, Node, Remark, TooMuchError, compose
 from agentic_rl.config.source_scalars import resolve
 from agentic_rl.config.source_syntax import explain, mistyped_pair
-from agentic_rl.config.source_text import LIMIT, LINE_BREAK, UnreadableError, decode, read_bytes, too_large
+from agentic_rl.config.source_text import LIMIT, LINE_BREAK, Opener, UnreadableError, decode, read_bytes, too_large
 from agentic_rl.config.source_values import Evaluation
 
 NOT_A_MAPPING = "ARL006"
@@ -44,11 +44,14 @@ class ValueTextError(ValueError):
         self.message, self.hint = message, hint
 
 
-def read(path: str | os.PathLike[str]) -> Document:
-    """Read a file of at most 1 MiB. Whatever stands in its way is a finding."""
+def read(path: str | os.PathLike[str], opener: Opener | None = None) -> Document:
+    """Read a file of at most 1 MiB. Whatever stands in its way is a finding.
+
+    `opener` opens it in the caller's way (a path that was checked before); it raises OSError where it can't.
+    """
     file = os.fspath(path)
     try:
-        content = read_bytes(file)
+        content = read_bytes(file, opener)
     except UnreadableError as error:
         return _unread(file, error)
     return parse(content, file)

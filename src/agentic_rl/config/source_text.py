@@ -6,8 +6,9 @@ import codecs
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 LIMIT = 1024 * 1024
 """Bytes. A configuration above this is refused without being parsed."""
@@ -32,6 +33,9 @@ _KINDS = (
 UNREADABLE, TOO_LARGE, NOT_TEXT = "ARL001", "ARL002", "ARL003"
 
 
+Opener = Callable[[], BinaryIO]
+
+
 class UnreadableError(Exception):
     """The file or its text can't be read: code, message, hint and, in the text, line and column from 1."""
 
@@ -47,7 +51,7 @@ class Position(NamedTuple):
     column: int
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, opener: Opener | None = None) -> bytes:
     """The content of a regular file of at most `LIMIT` bytes.
 
     Raises:
@@ -56,9 +60,7 @@ def read_bytes(path: str) -> bytes:
     if not path:
         raise UnreadableError(UNREADABLE, "no file is named", "give the path of a YAML file")
     try:
-        _refuse_other_kinds(path, Path(path).stat())  # before opening: to open a device can have effects of its own
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-        with os.fdopen(descriptor, "rb") as file:
+        with opener() if opener else _open(path) as file:
             status = os.fstat(file.fileno())
             _refuse_other_kinds(path, status)
             content = file.read(LIMIT + 1) if status.st_size <= LIMIT else None
@@ -105,6 +107,12 @@ def position(text: str, index: int) -> Position:
     return Position(line, index - start + 1)
 
 
+def _open(path: str) -> BinaryIO:
+    _refuse_other_kinds(path, Path(path).stat())  # before opening: to open a device can have effects of its own
+    # O_NONBLOCK: a pipe that has taken the file's place since must not make us wait for a writer.
+    return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)), "rb")
+
+
 def _refuse_other_kinds(path: str, status: os.stat_result) -> None:
     if stat.S_ISREG(status.st_mode):
         return
@@ -127,7 +135,7 @@ def _configurations_in(folder: Path) -> list[Path]:
 def _unreadable(path: str, error: OSError) -> UnreadableError:
     if isinstance(error, FileNotFoundError):
         return UnreadableError(UNREADABLE, f"there is no file {path}", _missing_hint(path))
-    reason = (error.strerror or str(error)).lower()
+    reason = error.strerror.lower() if error.strerror else str(error)
     hint = "chmod 640 the file, 750 its folders" if isinstance(error, PermissionError) else "check the path"
     return UnreadableError(UNREADABLE, f"{path} can't be read: {reason}", hint)
 

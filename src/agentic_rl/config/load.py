@@ -1,0 +1,195 @@
+"""From a file to a checked configuration and a report of everything that is wrong, in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentic_rl.config import flat, secure_paths
+from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
+from agentic_rl.config.flat.files import path_keys
+from agentic_rl.config.flat.names import ALIASES, MOVED
+from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
+from agentic_rl.config.mapping import document_of
+from agentic_rl.config.overrides import Overridden, override, set_by
+from agentic_rl.config.source import Document, read
+
+NOT_READ_YET, NOT_LOOKED_AT, DOTTED = "ARL014", "ARL015", "ARL016"
+OTHER_NAMES = {**ALIASES, **MOVED}
+FilePath = str | os.PathLike[str]
+
+
+@dataclass
+class Loaded:
+    """A configuration as far as it could be read, and the report about it."""
+
+    document: Document
+    format: Format = "flat"
+    config: flat.FlatConfig | None = None
+    """Typed; None where a value is wrong or missing."""
+    report: Report = field(default_factory=Report)
+    values: dict[str, Any] = field(default_factory=dict)
+    """Dotted key -> value of everything that did validate, defaults included."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Dotted key -> `file`, `command line` or `environment`, for what somebody wrote."""
+    checked: dict[str, secure_paths.CheckedPath] = field(default_factory=dict)
+    """Dotted key -> the path that was checked, for opening exactly that one."""
+
+    def require(self) -> flat.FlatConfig:
+        """The typed configuration.
+
+        Raises:
+            ConfigError: the report has an error.
+        """
+        if self.config is None or self.report.verdict == "error":
+            raise ConfigError(self.report)
+        return self.config
+
+    def effective(self) -> dict[str, Any]:
+        """The configuration as read, section by section, defaults included; without what did not validate."""
+        tree: dict[str, Any] = {}
+        for key, value in self.values.items():
+            section, _, name = key.rpartition(".")
+            (tree.setdefault(section, {}) if section else tree)[name] = value
+        return tree
+
+    def paths(self) -> dict[str, str]:
+        """Dotted key -> path, for the files and folders that the run would use."""
+        keys = (key for key, _ in path_keys(self.values.get("train_backend")))
+        return {key: self.values[key] for key in keys if isinstance(self.values.get(key), str)}
+
+    def fix_permissions(self) -> list[str]:
+        """Give the configuration's file and the paths that it names the modes 750 and 640; one line for each change."""
+        own = [str(Path(self.document.file).absolute())] if self.document.file else []
+        return [str(fix) for fix in secure_paths.fix_permissions([*own, *self.paths().values()])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: the report's `verdict` and `findings`, and the effective `config`."""
+        return {**self.report.to_dict(), "config": self.effective()}
+
+    def render(self, form: str = "text") -> str:
+        """The report as `text`, `json` or `github`."""
+        if form == "json":
+            return json.dumps(self.to_dict(), indent=2)
+        return self.report.to_github() if form == "github" else self.report.to_text()
+
+
+def load(
+    path: FilePath | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    *,
+    files: bool = True,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Read, complete and check a configuration. Bad input gives findings, never an exception.
+
+    Args:
+        path: A YAML file, relative to the current folder or absolute; or a mapping in its place.
+        overrides: `key=value` each; they win over the environment, which wins over the file.
+        files: Look at the files that the configuration names, and at the modes of its own file.
+        environ: The environment; the process's own where it is left out.
+    """
+    document, own_findings = _document(path, files)
+    environ = os.environ if environ is None else environ
+    found = detect(document.tree)
+    if found != "flat":
+        return Loaded(document, found, report=Report([*document.findings, _not_read_yet(document, found)]))
+    tree, dotted = _without_dotted_keys(document)
+    overridden = override(tree, overrides, environ, lambda key: OTHER_NAMES.get(key, key))
+    loaded = Loaded(document, report=Report([*document.findings, *own_findings, *dotted, *overridden.findings]))
+    if document.whole:
+        _validate(loaded, overridden, files)
+    return loaded
+
+
+def load_config(path: FilePath | Mapping[str, Any], overrides: Sequence[str] = ()) -> flat.FlatConfig:
+    """Read and check a configuration.
+
+    Raises:
+        ConfigError: with the report of everything that is wrong.
+    """
+    return load(path, overrides).require()
+
+
+def check(path: FilePath | Mapping[str, Any], overrides: Sequence[str] = (), *, files: bool = True) -> Report:
+    """Everything that is wrong with a configuration; see `load` for the arguments."""
+    return load(path, overrides, files=files).report
+
+
+def _document(path: FilePath | Mapping[str, Any], files: bool) -> tuple[Document, list[Finding]]:
+    """The text of a file or mapping, and what is wrong with the file itself (the format asks for a secure path)."""
+    if isinstance(path, Mapping):
+        return document_of(path), []
+    name = os.fspath(path)
+    if not files or "\0" in name:
+        return read(name), []
+    own = secure_paths.check_path(str(Path(name).absolute()), "", "file")
+    document = read(name, own.checked.open if own.checked else None)
+    unread = any(finding.line is None for finding in document.findings)
+    return document, [] if unread else [replace(finding, file=name) for finding in own.findings]
+
+
+def _not_read_yet(document: Document, found: Format) -> Finding:
+    key = tell_tale(document.tree, found)
+    place = document.places.get(key, Place(document.file))
+    message = f"a key of {NAMES[found]}, which this version does not read yet; it reads {NAMES['flat']}"
+    hint = "see the configuration reference for the keys of the flat format (train_backend, lr, verl: ...)"
+    return Finding(NOT_READ_YET, "error", key, message, hint, place.file, place.line, place.column)
+
+
+def _without_dotted_keys(document: Document) -> tuple[dict[str, Any], list[Finding]]:
+    """The tree without names that findings and overrides would take for keys of a section."""
+    tree: dict[str, Any] = {}
+    findings = []
+    for name, value in document.tree.items():
+        if "." not in name:
+            tree[name] = value
+            continue
+        section, _, rest = name.partition(".")
+        place = document.places.get(name, Place(document.file))
+        message = "the dot is part of the name here; YAML does not read it as a section and its key"
+        hint = f"write `{section}:` and below it, indented, `{rest}: ...`"
+        findings.append(Finding(DOTTED, "error", name, message, hint, place.file, place.line, place.column))
+    return tree, findings
+
+
+def _validate(loaded: Loaded, overridden: Overridden, files: bool) -> None:
+    """Fill in the configuration, its values and what is wrong with them."""
+    document = loaded.document
+
+    def place_of(key: str) -> Place | None:
+        override = overridden.overrides.get(key)
+        return Place(override.source) if override else document.places.get(key)
+
+    loaded.sources = dict.fromkeys(document.places, "file") | {
+        key: override.source for key, override in overridden.overrides.items()
+    }
+    validated = flat.validate(overridden.tree, place_of)
+    loaded.config, loaded.values = validated.config, validated.values
+    flawed = document.flawed - overridden.overrides.keys()
+    findings = [finding for finding in validated.findings if finding.key not in flawed]
+    if files:
+        looked_at = flat.check_files(loaded.values, place_of)
+        findings += looked_at.findings
+        loaded.checked = looked_at.checked
+    else:
+        findings.append(_not_looked_at(loaded))
+    loaded.report.extend(_told(finding, overridden) for finding in findings)
+
+
+def _not_looked_at(loaded: Loaded) -> Finding:
+    left_out = ", ".join([*loaded.paths(), "and the file's own mode and owner"])
+    return Finding(NOT_LOOKED_AT, "note", "", f"not looked at: {left_out}", "", loaded.document.file)
+
+
+def _told(finding: Finding, overridden: Overridden) -> Finding:
+    """The finding with the source of the value: what was not written in a file has neither line nor column."""
+    if finding.file not in (COMMAND_LINE, ENVIRONMENT, ""):
+        return finding
+    source = overridden.overrides.get(finding.key.partition("[")[0])
+    suffix = set_by(source) if source else ""
+    return replace(finding, message=finding.message + suffix, line=None, column=None)
