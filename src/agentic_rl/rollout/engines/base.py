@@ -35,6 +35,14 @@ class Completion:
     finish_reason: Literal["stop", "length"]
 
 
+class PromptTooLongError(ValueError):
+    """A prompt leaves no room for a token below the engine's `max_model_len`."""
+
+
+class EngineClosedError(RuntimeError):
+    """The engine takes no requests: it was closed, or its model failed (then that error is the cause)."""
+
+
 class Engine(Protocol):
     """Generates tokens for many trajectories at once, on one event loop."""
 
@@ -44,7 +52,13 @@ class Engine(Protocol):
     async def generate(
         self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
     ) -> Completion:
-        """Continue `prompt`. Calls with one `session` whose prompts extend each other may reuse its cache."""
+        """Continue `prompt`. Calls with one `session` whose prompts extend each other may reuse its cache.
+
+        Raises:
+            PromptTooLongError: the prompt has `max_model_len` tokens or more.
+            ValueError: the prompt is empty or holds an id that is no token, or a sampling value is out of range.
+            EngineClosedError: the engine is closed.
+        """
         ...
 
     def release(self, session: str) -> None:
