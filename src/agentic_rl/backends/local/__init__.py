@@ -1,0 +1,1 @@
+"""The embedded backend: transformers, trained in this process on one machine."""

@@ -1,0 +1,52 @@
+"""What can go wrong while training. Each class also is the standard class that it refines, and can be pickled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TrainingError(RuntimeError):
+    """An expected failure of a job: the value and the rule in `message`, the remedy in `hint`."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n    fix: {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.hint)
+
+
+class BackendUnavailableError(TrainingError, ImportError):
+    """The chosen backend is not part of this installation."""
+
+
+class DeviceUnavailableError(TrainingError, ValueError):
+    """The machine has no device of the wanted kind."""
+
+
+class DataError(TrainingError, ValueError):
+    """A data file changed or broke after it was checked."""
+
+
+class CheckpointError(TrainingError, ValueError):
+    """A whole checkpoint that this configuration can't go on from."""
+
+
+class SaveError(TrainingError, OSError):
+    """The run's folder can't be written: a full disk, a quota, a lost mount."""
+
+
+class RunFolderBusyError(TrainingError, BlockingIOError):
+    """Another process is training in the same folder."""
+
+
+class FailedRolloutsError(TrainingError):
+    """More rollouts of one step failed than `max_failed_fraction` allows."""
+
+
+class DivergedError(TrainingError, ArithmeticError):
+    """The loss or a gradient is not a finite number; the batch was saved."""

@@ -1,0 +1,35 @@
+"""Greedy rollouts on the held-out tasks."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from agentic_rl.agents.task import Task
+from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.backends.local.data import TaskTable
+
+Roll = Callable[[Sequence[Task]], list[Trajectory]]
+"""Rolls out tasks; the trajectories are in the order of the tasks."""
+
+
+def evaluate(tasks: TaskTable, batch_size: int, roll: Roll) -> dict[str, float]:
+    """The mean greedy reward over all of `tasks`, `batch_size` at a time, and the mean of each source.
+
+    A failed rollout counts with the reward it has, which is 0 unless the agent said otherwise.
+    """
+    rewards: dict[str, list[float]] = defaultdict(list)
+    failed = 0
+    for start in range(0, len(tasks), batch_size):
+        batch = tasks.greedy(start, start + batch_size)
+        for task, trajectory in zip(batch, roll(batch), strict=True):
+            rewards[task.data_source].append(trajectory.trajectory_reward)
+            failed += bool(trajectory.error)
+    return _means(rewards, failed)
+
+
+def _means(rewards: dict[str, list[float]], failed: int) -> dict[str, float]:
+    every = [reward for of_source in rewards.values() for reward in of_source]
+    means = {f"eval/reward/{source}": statistics.fmean(rewards[source]) for source in sorted(rewards) if source}
+    return {"eval/reward": statistics.fmean(every), **means, "eval/failed_fraction": failed / len(every)}

@@ -1,0 +1,190 @@
+"""The trainer of the local backend: one process on one machine. Importable without torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from agentic_rl.backends.base import Plan, Trainer, TrainResult
+from agentic_rl.backends.findings import CANNOT_RESUME, finding
+from agentic_rl.backends.local import description, run_folder
+from agentic_rl.backends.local.checkpoint_store import Checkpoint, resumable
+from agentic_rl.backends.local.data import total_steps
+from agentic_rl.backends.local.data_files import DataFile, check_conversations, check_tasks
+from agentic_rl.backends.local.devices import check_device, check_packages, prepare_threads
+from agentic_rl.backends.local.interrupts import Interrupts, StopRequestedError
+from agentic_rl.backends.local.progress import Progress
+from agentic_rl.backends.local.run_folder import RunFolder
+from agentic_rl.backends.local.settings import SFT_FILES, TRAIN_FILES, VAL_FILES, evaluation_due, local_section
+from agentic_rl.config.diagnostics import ConfigError, Finding, Report
+from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker, console_tracker
+
+if TYPE_CHECKING:
+    from agentic_rl.config.load import Loaded
+
+
+class LocalTrainer(Trainer):
+    """Trains with transformers in this process."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._config = loaded.require()
+        self._section = local_section(self._config)
+        self._report: Report | None = None
+
+    def check(self) -> Report:
+        """Packages, device, and what the data files hold; looked at once."""
+        if self._report is None:
+            self._report = Report([self._placed(found) for found in self._findings()])
+        return self._report
+
+    def plan(self) -> Plan:
+        """Say what `fit` would do.
+
+        Raises:
+            ConfigError: `check` has a finding of severity error.
+        """
+        self._refuse_errors()
+        return description.describe(self.loaded, self._total())
+
+    def fit(self) -> TrainResult:
+        """Train, or only evaluate where the configuration says so (`test_only`, `val_only`)."""
+        with self._session() as (folder, console, interrupts):
+            checkpoint = folder.checkpoints.newest(console.note)
+            if self._config.evaluates_only:
+                return self._evaluated(folder, console, interrupts, checkpoint)
+            if checkpoint is not None and self._finished(checkpoint):
+                console.note(_already_finished(checkpoint, self._total()))
+                return TrainResult(checkpoint.step, "already_finished", checkpoint=checkpoint.path)
+            return self._train(folder, console, interrupts, checkpoint)
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluate the newest checkpoint, or the untrained policy.
+
+        Raises:
+            KeyboardInterrupt: a stop was asked for.
+        """
+        with self._session() as (folder, console, interrupts):
+            checkpoint = folder.checkpoints.newest(console.note)
+            result = self._evaluated(folder, console, interrupts, checkpoint)
+        if result.exit_reason == "interrupted":
+            raise KeyboardInterrupt
+        return dict(result.metrics)
+
+    @contextmanager
+    def _session(self) -> Iterator[tuple[RunFolder, Tracker, Interrupts]]:
+        self._refuse_errors()
+        console = console_tracker()
+        path = run_folder.run_path(self._section.project_name, self._section.experiment_name)
+        try:
+            with (
+                run_folder.opened(path) as folder,
+                Interrupts(lambda name: console.note(_stopping(name))) as interrupts,
+            ):
+                yield folder, console, interrupts
+        finally:
+            console.close()
+
+    def _train(
+        self, folder: RunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
+    ) -> TrainResult:
+        prepare_threads(self._section.threads)
+        from agentic_rl.backends.local.run import Run
+        from agentic_rl.tracking.curve import draw
+
+        trackers = [console, JsonLinesTracker(folder.metrics), *self._tensorboard(folder, checkpoint)]
+        tracker = Listeners(trackers)
+        result = Run(self.loaded, folder, tracker, interrupts).train(checkpoint, self._total())
+        title = f"{self._section.project_name} / {self._section.experiment_name}"
+        drawn = draw(folder.path / run_folder.METRICS, folder.path / run_folder.CURVE, title)
+        for one in trackers[1:]:
+            one.close()
+        console.note(_ending(result, folder, drawn))
+        return result
+
+    def _tensorboard(self, folder: RunFolder, checkpoint: Checkpoint | None) -> list[Tracker]:
+        if not self._config.use_tensorboard:
+            return []
+        from agentic_rl.tracking.tensorboard import TensorBoardTracker
+
+        return [TensorBoardTracker(folder.path / run_folder.TENSORBOARD, checkpoint.step if checkpoint else 0)]
+
+    def _evaluated(
+        self, folder: RunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
+    ) -> TrainResult:
+        prepare_threads(self._section.threads)
+        from agentic_rl.backends.local.run import Run
+
+        step, path = (checkpoint.step, checkpoint.path) if checkpoint else (0, None)
+        console.note(f"evaluating {path or 'the untrained model'} on {self._section.val_files}")
+        try:
+            metrics = Run(self.loaded, folder, console, interrupts).evaluate(checkpoint)
+        except StopRequestedError:
+            console.note("interrupted: the evaluation is not complete")
+            return TrainResult(step, "interrupted", checkpoint=path)
+        console.log("evaluation", step, metrics)
+        folder.write(run_folder.EVALUATION, json.dumps({"step": step, **metrics}, indent=1) + "\n")
+        return TrainResult(step, "evaluated", metrics, path)
+
+    def _finished(self, checkpoint: Checkpoint) -> bool:
+        """Whether nothing is left to do, the last evaluation included."""
+        total = self._total()
+        evaluated = Progress.read(checkpoint.path).evaluated == checkpoint.step
+        return checkpoint.step >= total and (evaluated or not evaluation_due(self._config, checkpoint.step, total))
+
+    def _total(self) -> int:
+        rows = DataFile.of(self.loaded, TRAIN_FILES).rows()
+        section = self._section
+        return total_steps(rows, section.train_batch_size, section.total_epochs, section.total_training_steps)
+
+    def _findings(self) -> Iterator[Finding]:
+        section = self._section
+        missing = check_packages()
+        yield from missing
+        if not missing:
+            yield from check_device(self._config.device)
+        yield from check_tasks(DataFile.of(self.loaded, TRAIN_FILES), section.train_batch_size)
+        yield from check_tasks(DataFile.of(self.loaded, VAL_FILES), 1)
+        if section.sft_files is not None:
+            yield from check_conversations(DataFile.of(self.loaded, SFT_FILES))
+        if not resumable(section.ckpt_content):
+            content = ", ".join(section.ckpt_content)
+            message = f"a run can't go on from checkpoints that hold only: {content}"
+            yield finding(CANNOT_RESUME, "local.ckpt_content", message, "ckpt_content: [model, optimizer, extra]")
+
+    def _placed(self, found: Finding) -> Finding:
+        """Add where the finding's key stands in the file."""
+        place = self.loaded.document.places.get(found.key)
+        if place is None:
+            return found
+        return dataclasses.replace(found, file=place.file, line=place.line, column=place.column)
+
+    def _refuse_errors(self) -> None:
+        if self.check().verdict == "error":
+            raise ConfigError(self.check())
+
+
+def _stopping(signal_name: str) -> str:
+    return f"{signal_name}: stopping after the last whole step; once more stops at once, without a checkpoint"
+
+
+def _already_finished(checkpoint: Checkpoint, total: int) -> str:
+    return (
+        f"already finished: {checkpoint.path} has all {total} steps. "
+        "To train again from the beginning change project_name or experiment_name"
+    )
+
+
+def _ending(result: TrainResult, folder: RunFolder, drawn: bool) -> str:
+    """The last line: how the run ended and where its results are."""
+    curve = f"; learning curve: {folder.path / run_folder.CURVE}" if drawn else ""
+    if result.exit_reason == "interrupted":
+        if result.checkpoint is None:
+            return "interrupted before the first whole step: nothing was saved, the next start begins again"
+        return f"interrupted after step {result.steps}: the same command goes on from {result.checkpoint}{curve}"
+    reward = result.metrics.get("eval/reward")
+    held_out = "" if reward is None else f", held-out reward {reward:.3f}"
+    return f"finished: {result.steps} steps{held_out}; checkpoint: {result.checkpoint}{curve}"
