@@ -38,19 +38,30 @@ UnitInterval = Annotated[float, Field(ge=0, le=1)]
 PositiveFraction = Annotated[float, Field(gt=0, le=1)]
 """(0, 1]"""
 
-SecureFile = Annotated[str, Field(min_length=1, max_length=1024), PathKind("file")]
-SecureFolder = Annotated[str, Field(min_length=1, max_length=1024), PathKind("folder")]
-SecurePath = Annotated[str, Field(min_length=1, max_length=1024), PathKind("any")]
-SecurePrefix = Annotated[str, Field(min_length=1, max_length=1024), PathKind("prefix")]
+
+def _refuse_none(value: str) -> str:
+    if value in ("None", "none", "nil"):
+        raise PydanticCustomError("none_as_text", "the text None is not null")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_refuse_none)]
+"""Text other than `None`, which YAML reads as four letters and people mean as null."""
+
+AnyPath = Annotated[Text, Field(min_length=1, max_length=1024)]
+SecureFile = Annotated[AnyPath, PathKind("file")]
+SecureFolder = Annotated[AnyPath, PathKind("folder")]
+SecurePath = Annotated[AnyPath, PathKind("any")]
+SecurePrefix = Annotated[AnyPath, PathKind("prefix")]
 
 Identifier = Annotated[
-    str,
+    Text,
     Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$"),
     RuleText("a letter followed by letters, digits and underscores"),
 ]
 
 FolderName = Annotated[
-    str,
+    Text,
     Field(
         max_length=255,
         pattern=r"^([^/\\\x00-\x1f\x7f]*[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*|\.{3,})$",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentic_rl.config.flat.level import Level
-from agentic_rl.config.types import PositiveInt, SecureFolder, SecurePrefix
+from agentic_rl.config.types import PositiveInt, SecureFolder, SecurePrefix, Text
 
 
 class UndocumentedMindSpeedKeys(Level):
@@ -19,11 +19,11 @@ class UndocumentedMindSpeedKeys(Level):
     """Devices that share the experts of a mixture-of-experts model in training."""
     recompute_num_layers: PositiveInt = 1
     """Layers whose activations are computed again in the backward pass."""
-    recompute_granularity: str | None = None
+    recompute_granularity: Text | None = None
     """What is computed again in the backward pass (`full` or `selective`); null: nothing."""
-    recompute_method: str | None = None
+    recompute_method: Text | None = None
     """How the layers to compute again are chosen (`block` or `uniform`)."""
-    shape_order: str | None = None
+    shape_order: Text | None = None
     """Order of the dimensions in attention kernels."""
     moe_alltoall_overlap_comm: bool = False
     """Overlap the exchange between experts with computation."""

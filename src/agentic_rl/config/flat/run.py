@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentic_rl.config.flat.level import Level
-from agentic_rl.config.types import Identifier, PositiveInt, SecureFile, SecurePath
+from agentic_rl.config.types import Identifier, PositiveInt, SecureFile, SecurePath, Text
 
 Backend = Literal["verl", "mindspeed_rl", "local"]
 
@@ -18,7 +18,7 @@ class RunKeys(Level):
     tokenizer_name_or_path: Annotated[SecurePath, Field(examples=["/path/to/model"])]
     """Model to train. `mindspeed_rl`: the tokenizer's folder; `verl` and `local`: the model's folder, which holds the
     tokenizer too."""
-    model_name: str | None = None
+    model_name: Text | None = None
     """Architecture that `mindspeed_rl` trains: `qwen3-8b` or `qwen2.5-7b`. Required there, without effect elsewhere."""
     agent_name: Annotated[Identifier, Field(examples=["math"])]
     """Name of the agent. A built-in agent (`math`) needs no `agent_engine_wrapper_path`."""
@@ -35,7 +35,7 @@ class RunKeys(Level):
     """Devices (NPUs or GPUs) used on each node."""
     max_steps: PositiveInt = 5
     """Turns that the policy may take in one trajectory."""
-    dataset_additional_keys: list[str] | None = None
+    dataset_additional_keys: list[Text] | None = None
     """Columns of `mindspeed_rl.data_path` that reach the agent. Required by `mindspeed_rl`, without effect
     elsewhere."""
     use_tensorboard: bool = False

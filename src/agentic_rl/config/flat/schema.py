@@ -50,8 +50,3 @@ class FlatConfig(UndocumentedKeys, OwnKeys, LearningKeys, InferenceKeys, RunKeys
     def evaluates_before_training(self) -> bool:
         """Whether the untrained model is evaluated: `test_before_train`, or `val_before_train` of the section."""
         return self.test_before_train or bool(getattr(self.section, "val_before_train", False))
-
-    @property
-    def final_lr_ratio(self) -> float:
-        """Learning rate at the end of the decay as a share of `lr`, from `min_lr` or from the section's ratio."""
-        return self.min_lr / self.lr if self.min_lr else float(getattr(self.section, "min_lr_ratio", 0.0))

@@ -1,0 +1,68 @@
+"""What a run can't do without: required keys and the section of the chosen backend."""
+
+from __future__ import annotations
+
+from agentic_rl.config.flat import pages
+from agentic_rl.config.flat.findings import Findings
+from agentic_rl.config.flat.names import SECTIONS, dotted, field_of
+from agentic_rl.config.flat.placed import Placed
+from agentic_rl.config.flat.schema import BUILTIN_AGENTS, FlatConfig
+from agentic_rl.config.flat.shape import shape_of
+
+MINDSPEED_NEEDS = ("model_name", "dataset_additional_keys")
+"""Shared keys that only mindspeed_rl requires."""
+
+
+def report_missing(placed: Placed, findings: Findings) -> None:
+    """Report required keys that are missing, where they belong, and a chosen section that is not there."""
+    for key in _needed(placed):
+        level, _, name = key.rpartition(".")
+        if placed.value(key) is None and name not in placed.levels[level]:
+            rule = shape_of(field_of(level, name)).rule.removesuffix(", or null")
+            where = f"below `{level}:`, indented by two spaces" if level else "at the top level"
+            findings.add(pages.MISSING, key, f"{name} is missing; it must be {rule}", f"add `{name}: ...` {where}")
+    backend = placed.backend
+    if backend and backend not in placed.levels and backend not in placed.reported:
+        _section_missing(backend, placed, findings)
+
+
+def report_other_sections(placed: Placed, lacking: set[str], findings: Findings) -> None:
+    """One note for each section of another backend."""
+    for section in placed.levels:
+        if not section or placed.backend in (None, section):
+            continue
+        missing = [name for name in required_keys(section) if dotted(section, name) in lacking]
+        message = f"no effect with train_backend {placed.backend}: its values are checked, its files are not looked at"
+        if missing:
+            message += f"; to use it, {', '.join(missing)} would be needed too"
+        findings.add(pages.OTHER_SECTION, section, message)
+
+
+def required_keys(level: str) -> list[str]:
+    """The keys without a default of a section, or (empty) of the shared level."""
+    model = SECTIONS[level] if level else FlatConfig
+    return [name for name, field in model.model_fields.items() if field.is_required()]
+
+
+def _needed(placed: Placed) -> list[str]:
+    backend, agent = placed.backend, placed.value("agent_name")
+    needed = required_keys("")
+    if isinstance(agent, str) and agent not in BUILTIN_AGENTS:
+        needed.append("agent_engine_wrapper_path")
+    if backend == "mindspeed_rl":
+        needed += MINDSPEED_NEEDS
+    if backend in placed.levels:
+        needed += [dotted(backend, name) for name in required_keys(backend)]
+    return needed
+
+
+def _section_missing(backend: str, placed: Placed, findings: Findings) -> None:
+    needed = ", ".join(required_keys(backend))
+    if backend in placed.empty:
+        message = f"{backend} is empty; it needs {needed}"
+        findings.add(pages.SECTION, backend, message, "write them below it, indented by two spaces")
+        return
+    hint = f"add `{backend}:` with {needed} below it, indented by two spaces"
+    others = [section for section in placed.levels if section]
+    hint += f"; or set `train_backend: {others[0]}`" if others else ""
+    findings.add(pages.SECTION, backend, f"train_backend is {backend}, but there is no section {backend}", hint)
