@@ -56,7 +56,7 @@ def _import(file: Path) -> ModuleType:
             exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), vars(module))  # noqa: S102 - its job
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise AgentFileError(str(file), _own_line(error, file), f"{type(error).__name__}: {error}") from error
+        raise AgentFileError(str(file), own_line(error, str(file)), f"{type(error).__name__}: {error}") from error
     return module
 
 
@@ -77,8 +77,9 @@ def _siblings(folder: Path) -> Iterator[None]:
         sys.path.append(entry)  # last: from here on, a sibling must not hide an installed package
 
 
-def _own_line(error: BaseException, file: Path) -> int | None:
-    if isinstance(error, SyntaxError) and error.filename == str(file):
+def own_line(error: BaseException, file: str) -> int | None:
+    """Return the innermost line of `file` that `error` passed, None if it passed none."""
+    if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(file)), None)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)

@@ -13,11 +13,16 @@ from agentic_rl.agents.errors import BudgetExhaustedError
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.tool import DEFAULT_TIMEOUT
 from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.crew import Crew
 from agentic_rl.rollout.engines.base import Engine
 from agentic_rl.rollout.limits import Limits, Truncation
 from agentic_rl.rollout.recorder import Recorder
+from agentic_rl.rollout.wrapper_runner import WrapperRunner
+
+Runnable = Agent | type[BaseEngineWrapper]
+"""What a driver runs: an agent, or the class of a user's wrapper, which makes its trajectories itself."""
 
 
 class Driver:
@@ -40,6 +45,7 @@ class Driver:
         top_p: float = 1.0,
         min_p: float = 0.0,
         n_parallel_agents: int = 1024,
+        agent_name: str = "agent",
         turn_timeout: float = 600.0,
         trajectory_timeout: float = 7200.0,
         truncation: Truncation = "error",
@@ -60,19 +66,38 @@ class Driver:
             trajectory_timeout=trajectory_timeout,
             truncation=truncation,
         )
+        self._agent_name = agent_name
         self._sessions = count()
+        self._wrappers: dict[type[BaseEngineWrapper], WrapperRunner] = {}
 
-    async def run(self, agent: Agent, tasks: Sequence[Task]) -> list[Trajectory]:
+    async def run(self, agent: Runnable, tasks: Sequence[Task]) -> list[Trajectory]:
         """Run every task; return the trajectories in the order of the tasks.
 
         A rollout that fails or is late is a trajectory with `error` and what was recorded until then.
+
+        Raises:
+            AgentFileError: `agent` is the class of a wrapper that can't be started.
         """
+        if isinstance(agent, type):
+            return await self._wrapper_runner(agent).run(tasks)
         crew = Crew(self.n_parallel_agents)
         token = DEFAULT_TIMEOUT.set(self.limits.turn_timeout)  # the crew's tasks inherit it
         try:
             return await crew.work_through(tasks, lambda task: self._rollout(agent, task, crew))
         finally:
             DEFAULT_TIMEOUT.reset(token)
+
+    def _wrapper_runner(self, wrapper: type[BaseEngineWrapper]) -> WrapperRunner:
+        if wrapper not in self._wrappers:
+            self._wrappers[wrapper] = WrapperRunner(
+                wrapper,
+                self.engine,
+                self.chat_format,
+                self.limits,
+                agent_name=self._agent_name,
+                n_parallel_agents=self.n_parallel_agents,
+            )
+        return self._wrappers[wrapper]
 
     async def _rollout(self, agent: Agent, task: Task, crew: Crew) -> Trajectory:
         session = f"{next(self._sessions)}-{task.idx}-{task.sample}"

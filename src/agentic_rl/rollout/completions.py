@@ -1,0 +1,126 @@
+"""The function that a user's wrapper calls for completions, in whatever thread and event loop it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentic_rl.agents.deadline import Deadline
+from agentic_rl.agents.errors import RolloutEndedError
+from agentic_rl.rollout.chat import ChatFormat
+from agentic_rl.rollout.engines.base import Completion, Engine, SamplingParams
+from agentic_rl.rollout.limits import Limits
+from agentic_rl.rollout.openai_shapes import Request, cut_at_stop, read_request, write_answer
+
+
+class CompletionsFunction:
+    """Answers completions and chat completions bodies with the engine, and remembers what it answered."""
+
+    def __init__(self, engine: Engine, chat_format: ChatFormat, limits: Limits) -> None:
+        self._engine = engine
+        self._format = chat_format
+        self._limits = limits
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._greedy = False
+        self._seed = 0
+        self._asked: Counter[tuple[int, ...]] = Counter()
+        self._answers: dict[tuple[int, ...], list[Completion]] = {}
+
+    def open(self, seed: int, *, greedy: bool) -> None:
+        """Begin a batch on the running event loop, which is the engine's."""
+        self._loop = asyncio.get_running_loop()
+        self._seed, self._greedy = seed, greedy
+        self._asked.clear()
+        self._answers.clear()
+
+    def close(self) -> None:
+        """End the batch: what still runs in a thread of the wrapper gets an error when it asks again."""
+        self._loop = None
+
+    async def __call__(self, **body: Any) -> dict[str, Any]:
+        """Answer a body given as keywords, in OpenAI's form, with token ids and log-probabilities.
+
+        Raises:
+            ValueError: the body can't be answered; the message names the key.
+            RolloutEndedError: the batch that this belongs to has ended.
+        """
+        if self._loop is None:
+            raise RolloutEndedError("completions was called after its batch had ended")
+        if asyncio.get_running_loop() is self._loop:
+            return await self._answer(body)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._answer(body), self._loop))
+
+    async def _answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        request = read_request(body, self._format)
+        params = self._params(request)
+        with Deadline(self._limits.turn_timeout, "the model call"):
+            completions = await asyncio.gather(
+                *(self._complete(request, replace(params, seed=self._seed_of(request))) for _ in range(request.n))
+            )
+        return write_answer(request, completions, self._format)
+
+    async def _complete(self, request: Request, params: SamplingParams) -> Completion:
+        completion = cut_at_stop(await self._engine.generate(request.prompt, params), request.stop, self._format)
+        self._answers.setdefault(request.prompt, []).append(completion)
+        return completion
+
+    def _params(self, request: Request) -> SamplingParams:
+        room = self._engine.max_model_len - len(request.prompt)
+        if room <= 0:
+            raise ValueError(
+                f"prompt has {len(request.prompt)} tokens, which leaves no room in max_model_len "
+                f"{self._engine.max_model_len}"
+            )
+        asked = request.sampling
+        return SamplingParams(
+            max_tokens=min(room, request.max_tokens or self._limits.max_tokens),
+            temperature=0.0 if self._greedy else asked.get("temperature", self._limits.temperature),
+            top_k=asked.get("top_k", self._limits.top_k),
+            top_p=asked.get("top_p", self._limits.top_p),
+            min_p=asked.get("min_p", self._limits.min_p),
+            stop_token_ids=tuple({*self._format.stop_ids, *request.stop_token_ids}),
+        )
+
+    def _seed_of(self, request: Request) -> int:
+        """Seed by the batch, the prompt and how often it was asked: the copies of a prompt must differ."""
+        times = self._asked[request.prompt]
+        self._asked[request.prompt] += 1
+        digest = zlib.crc32(array("q", request.prompt).tobytes())
+        seed = int(request.sampling.get("seed", self._seed))
+        return (seed + (digest << 20) + times) % 2**63
+
+    def logprobs_of(self, tokens: Sequence[int], mask: Sequence[int]) -> list[float]:
+        """Find the log-probabilities of a trajectory among the answers that were given.
+
+        Args:
+            tokens: prompt and response. Shape (prompt + response,).
+            mask: 1 where the policy wrote the token. Shape (response,).
+
+        Returns:
+            Shape (response,), 0.0 where the mask is 0; empty if some tokens are not those of an answer, as with an
+            agent that tokenizes text again.
+        """
+        start = len(tokens) - len(mask)
+        logprobs: list[float] = []
+        while len(logprobs) < len(mask):
+            place = len(logprobs)
+            if not mask[place]:
+                logprobs.append(0.0)
+                continue
+            found = self._answered(tokens, start + place)
+            if not found:
+                return []
+            logprobs += found[: len(mask) - place]
+        return [logprob if own else 0.0 for logprob, own in zip(logprobs, mask, strict=True)]
+
+    def _answered(self, tokens: Sequence[int], start: int) -> Sequence[float]:
+        """Return the log-probabilities of the answer that continues `tokens[:start]`, if there was one."""
+        for answer in self._answers.get(tuple(tokens[:start]), ()):
+            if list(tokens[start : start + len(answer.tokens)]) == answer.tokens[: len(tokens) - start]:
+                return answer.logprobs
+        return ()

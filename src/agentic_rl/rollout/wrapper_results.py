@@ -1,0 +1,98 @@
+"""Checks on what a user's wrapper returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentic_rl.agents.errors import TrajectoryFieldError
+from agentic_rl.agents.task import Task
+from agentic_rl.agents.trajectory import Trajectory
+
+_TOKENS = ("prompt_tokens", "response_tokens", "response_masks")
+
+
+def in_order(results: object, tasks: Sequence[Task]) -> list[object]:
+    """Return the results of a batch in the order of its tasks.
+
+    `idx` of a result is the place of its task in the batch, or, where the results come in order anyway, the number
+    of its group.
+
+    Raises:
+        TrajectoryFieldError: not a list of as many results as tasks, or `idx` says neither.
+    """
+    if not isinstance(results, list):
+        raise TrajectoryFieldError(f"the wrapper returned a {type(results).__name__}, not a list of trajectories")
+    if len(results) != len(tasks):
+        raise TrajectoryFieldError(f"the wrapper returned {len(results)} trajectories for {len(tasks)} tasks")
+    places = [_field(result, "idx", 0) for result in results]
+    if places == [task.idx for task in tasks] or not any(places):
+        return results
+    if sorted(places, key=str) != sorted(range(len(tasks)), key=str):
+        raise TrajectoryFieldError(f"idx: {places[:8]}... are not the places 0 to {len(tasks) - 1} of the tasks")
+    return [results[places.index(place)] for place in range(len(tasks))]
+
+
+def checked(result: object, task: Task) -> Trajectory:
+    """Return a wrapper's result as a trajectory of `task`, with lists where it had tensors.
+
+    Raises:
+        TrajectoryFieldError: a field can't be right; the message names it.
+    """
+    prompt, response, mask = (_integers(result, name) for name in _TOKENS)
+    if not prompt or not response:
+        raise TrajectoryFieldError(f"{'response_tokens' if prompt else 'prompt_tokens'} is empty")
+    if len(response) != len(mask):
+        raise TrajectoryFieldError(
+            f"response_masks has {len(mask)} entries for {len(response)} response_tokens; it needs one for each"
+        )
+    if not set(mask) <= {0, 1}:
+        raise TrajectoryFieldError(f"response_masks holds {sorted(set(mask) - {0, 1})[0]}; it may hold 0 and 1 only")
+    logprobs = [float(one) for one in _listed(_field(result, "response_logprobs", ()))]
+    if logprobs and len(logprobs) != len(response):
+        raise TrajectoryFieldError(f"response_logprobs has {len(logprobs)} entries for {len(response)} tokens")
+    return Trajectory(
+        prompt_tokens=prompt,
+        response_tokens=response,
+        response_masks=mask,
+        idx=task.idx,
+        trajectory_reward=_reward(_field(result, "trajectory_reward", 0.0)),
+        chat_completions=list(_field(result, "chat_completions", None) or []),
+        metrics=dict(_field(result, "metrics", None) or {}),
+        response_logprobs=logprobs,
+    )
+
+
+def _field(result: object, name: str, default: Any) -> Any:
+    if isinstance(result, Mapping):
+        return result.get(name, default)
+    return getattr(result, name, default)
+
+
+def _integers(result: object, name: str) -> list[int]:
+    value = _field(result, name, None)
+    if value is None:
+        raise TrajectoryFieldError(f"{name} is missing from a {type(result).__name__}")
+    if getattr(value, "ndim", 1) != 1:
+        raise TrajectoryFieldError(f"{name} has {value.ndim} dimensions; it needs one")
+    numbers = _listed(value)
+    wrong = [one for one in numbers if not isinstance(one, int) or one < 0]
+    if wrong:
+        raise TrajectoryFieldError(f"{name} holds {wrong[0]!r}; it may hold whole numbers from 0 only")
+    return [int(one) for one in numbers]
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list of plain numbers out of a list, an array or a tensor."""
+    return list(value.tolist() if hasattr(value, "tolist") else value)
+
+
+def _reward(value: Any) -> float:
+    try:
+        reward = float(value)
+    except (TypeError, ValueError):
+        reward = math.nan
+    if not math.isfinite(reward):
+        raise TrajectoryFieldError(f"trajectory_reward is {value!r}; it must be a finite number")
+    return reward

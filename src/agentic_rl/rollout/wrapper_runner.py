@@ -1,0 +1,142 @@
+"""Runs a user's `BaseEngineWrapper` with our engine, in either of its two forms."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from agentic_rl.agents.deadline import Deadline
+from agentic_rl.agents.errors import AgentFileError, LateError
+from agentic_rl.agents.file_loader import own_line
+from agentic_rl.agents.task import Task
+from agentic_rl.agents.threads import run_in_thread
+from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.agents.wrapper import BaseEngineWrapper
+from agentic_rl.rollout.chat import ChatFormat
+from agentic_rl.rollout.completions import CompletionsFunction
+from agentic_rl.rollout.crew import Crew
+from agentic_rl.rollout.engines.base import Engine
+from agentic_rl.rollout.limits import Limits
+from agentic_rl.rollout.wrapper_results import checked, in_order
+from agentic_rl.rollout.wrapper_task import WrapperTask
+
+
+class WrapperRunner:
+    """Makes one object of the wrapper's class, at the first batch, and gives it all tasks."""
+
+    def __init__(
+        self,
+        wrapper_class: type[BaseEngineWrapper],
+        engine: Engine,
+        chat_format: ChatFormat,
+        limits: Limits,
+        *,
+        agent_name: str,
+        n_parallel_agents: int,
+    ) -> None:
+        self._class = wrapper_class
+        self._limits = limits
+        self._agent_name = agent_name
+        self._n_parallel_agents = n_parallel_agents
+        self._tokenizer = chat_format.tokenizer
+        self._completions = CompletionsFunction(engine, chat_format, limits)
+        self._wrapper: BaseEngineWrapper | None = None
+
+    async def run(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        """Run every task; return the trajectories in the order of the tasks, failed ones with `error`.
+
+        Raises:
+            AgentFileError: the wrapper's constructor or its `initialize` raises.
+        """
+        if not tasks:
+            return []
+        if self._wrapper is None:
+            self._wrapper = await run_in_thread(self._made, "wrapper")
+        self._completions.open(tasks[0].seed, greedy=all(task.greedy for task in tasks))
+        try:
+            return await self._rolled_out(self._wrapper, tasks)
+        finally:
+            self._completions.close()
+
+    def _made(self) -> BaseEngineWrapper:
+        limits = self._limits
+        try:
+            wrapper = self._class(
+                agent_name=self._agent_name,
+                tokenizer=self._tokenizer,
+                sampling_params={
+                    "temperature": limits.temperature,
+                    "top_k": limits.top_k,
+                    "top_p": limits.top_p,
+                    "min_p": limits.min_p,
+                    "max_tokens": limits.max_tokens,
+                },
+                max_prompt_length=limits.max_prompt_length,
+                max_response_length=limits.max_response_length,
+                n_parallel_agents=self._n_parallel_agents,
+                max_steps=limits.max_steps,
+            )
+            wrapper.server_addresses = []
+            wrapper.completions = [self._completions]
+            wrapper.initialize()
+        except Exception as error:
+            file = inspect.getfile(self._class)
+            problem = f"{self._class.__name__} can't be started: {type(error).__name__}: {error}"
+            raise AgentFileError(file, own_line(error, file), problem) from error
+        return wrapper
+
+    async def _rolled_out(self, wrapper: BaseEngineWrapper, tasks: Sequence[Task]) -> list[Trajectory]:
+        if _overrides(wrapper, "generate_trajectory"):
+            crew = Crew(self._n_parallel_agents)
+            return await crew.work_through(tasks, lambda task: self._single(wrapper, task, crew))
+        try:
+            with Deadline(self._limits.trajectory_timeout, "the batch of rollouts"):
+                views: list[dict[str, Any]] = [self._view(task) for task in tasks]
+                results = await run_in_thread(lambda: wrapper.generate_agent_trajectories_async(views), "wrapper")
+            ordered = in_order(results, tasks)
+        except (Exception, SystemExit) as error:
+            return [_failed(task, error) for task in tasks]
+        return [self._checked(result, task) for result, task in zip(ordered, tasks, strict=True)]
+
+    async def _single(self, wrapper: BaseEngineWrapper, task: Task, crew: Crew) -> Trajectory:
+        try:
+            with Deadline(self._limits.trajectory_timeout, "the rollout"):
+                result: Any = await wrapper.generate_trajectory(self._view(task))
+        except asyncio.CancelledError as error:
+            if crew.stopping:
+                raise
+            return _failed(task, error)
+        except (Exception, SystemExit) as error:
+            return _failed(task, error)
+        return self._checked(result, task)
+
+    def _checked(self, result: object, task: Task) -> Trajectory:
+        try:
+            trajectory = checked(result, task)
+        except ValueError as error:
+            return _failed(task, error)
+        if not trajectory.response_logprobs:
+            tokens = [*trajectory.prompt_tokens, *trajectory.response_tokens]
+            trajectory.response_logprobs = self._completions.logprobs_of(tokens, list(trajectory.response_masks))
+        return trajectory
+
+    def _view(self, task: Task) -> WrapperTask:
+        return WrapperTask.of(task, self._agent_name)
+
+
+def _overrides(wrapper: BaseEngineWrapper, method: str) -> bool:
+    return getattr(type(wrapper), method) is not getattr(BaseEngineWrapper, method)
+
+
+def _failed(task: Task, error: BaseException) -> Trajectory:
+    return Trajectory(
+        prompt_tokens=[],
+        response_tokens=[],
+        response_masks=[],
+        idx=task.idx,
+        chat_completions=list(task.prompt),
+        finish_reason="timeout" if isinstance(error, LateError) else "error",
+        error=f"{type(error).__name__}: {error}",
+    )
