@@ -53,9 +53,14 @@ class StepBatch:
         self.samples = samples
         self._pad_id = pad_id
         self._device = device
-        self._lengths = [len(sample.tokens) for sample in samples]
-        self._tokens = [torch.tensor(sample.tokens) for sample in samples]
         self._positions = [_written_positions(sample) for sample in samples]
+        tokens = [torch.tensor(sample.tokens) for sample in samples]
+        self._targets = [row[positions] for row, positions in zip(tokens, self._positions, strict=True)]
+        # What comes after the last token to be predicted, that token included, is of no use as an input.
+        self._inputs = [
+            row[: places[-1] if len(places) else 0] for row, places in zip(tokens, self._positions, strict=True)
+        ]
+        self._lengths = [len(row) for row in self._inputs]
         written = [len(positions) for positions in self._positions]
         self._starts = [0, *accumulate(written)]
         self.written_B = torch.tensor(written, device=device)
@@ -95,15 +100,14 @@ class StepBatch:
             yield self._micro_batch(batch)
 
     def _micro_batch(self, rows: list[int]) -> MicroBatch:
-        input_ids_BL = pad_sequence([self._tokens[row] for row in rows], True, self._pad_id)
+        input_ids_BL = pad_sequence([self._inputs[row] for row in rows], True, self._pad_id)
         length = input_ids_BL.shape[1]
-        positions = [self._positions[row] + place * length for place, row in enumerate(rows)]
+        predicting = [self._positions[row] - 1 + place * length for place, row in enumerate(rows)]
         index = [torch.arange(self._starts[row], self._starts[row + 1]) for row in rows]
-        positions_N = torch.cat(positions)
         return MicroBatch(
             input_ids_BL=input_ids_BL.to(self._device),
-            predicting_N=(positions_N - 1).to(self._device),
-            targets_N=input_ids_BL.flatten()[positions_N].to(self._device),
+            predicting_N=torch.cat(predicting).to(self._device),
+            targets_N=torch.cat([self._targets[row] for row in rows]).to(self._device),
             index_N=torch.cat(index).to(self._device),
         )
 

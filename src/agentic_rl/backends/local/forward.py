@@ -23,7 +23,7 @@ def written_logits(model: PreTrainedModel, micro: MicroBatch, temperature: float
     """
 
     def keep_predicting(_head: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (inputs[0].flatten(0, 1)[micro.predicting_N], *inputs[1:])
+        return (inputs[0].flatten(0, 1).index_select(0, micro.predicting_N), *inputs[1:])
 
     head = model.get_output_embeddings()
     hook = head.register_forward_pre_hook(keep_predicting)
