@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, BinaryIO
 
 from agentic_rl.config.secure_paths import modes
@@ -41,7 +41,7 @@ def make_folder(path: StrPath) -> Path:
         if not folder.is_dir():  # another process may have made it meanwhile
             raise
         return folder
-    _set_folder_mode(folder)
+    _set_mode(os.fspath(folder), modes.FOLDER)
     return folder
 
 
@@ -96,7 +96,7 @@ def rename_folder_into_place(temporary: StrPath, final: StrPath) -> None:
         OSError: `final` exists and is not an empty folder, or lies on another file system; or `temporary` holds a link,
             a pipe or another user's file.
     """
-    _settle(Path(temporary))
+    _settle(os.fspath(temporary))
     Path(temporary).rename(final)
     _sync_folder(Path(final).parent)
 
@@ -132,31 +132,36 @@ def _open_regular(name: str, flags: int) -> int:
     return descriptor
 
 
-def _set_folder_mode(folder: Path) -> None:
-    held = modes.handle(os.fspath(folder))
+def _set_mode(path: str, mode: int) -> None:
+    """Set the mode of a folder or regular file that may be unreadable for us now."""
+    held = modes.handle(path)
     try:
-        modes.set_mode(held, modes.FOLDER)
+        status = os.fstat(held)
+        if not (S_ISDIR if mode == modes.FOLDER else S_ISREG)(status.st_mode):
+            raise OSError(errno.EINVAL, "neither a regular file nor a folder", path)
+        modes.set_mode(held, mode)
     finally:
         os.close(held)
 
 
-def _settle(folder: Path) -> None:
-    """Set the modes and flush to disk, from the leaves up."""
-    _set_folder_mode(folder)
+def _settle(folder: str) -> None:
+    """Set the modes and flush to disk, files before the folder that names them."""
+    _set_mode(folder, modes.FOLDER)
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                _settle(Path(entry.path))
+                _settle(entry.path)
                 continue
+            _set_mode(entry.path, modes.FILE)
             descriptor = _open_regular(entry.path, os.O_RDONLY)
             try:
-                _sync(descriptor, Path(entry.path))
+                _sync(descriptor, entry.path)
             finally:
                 os.close(descriptor)
     _sync_folder(folder)
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: StrPath) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _sync(descriptor, folder)
@@ -164,7 +169,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _sync(descriptor: int, path: Path) -> None:
+def _sync(descriptor: int, path: StrPath) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -22,8 +22,8 @@ NONE = describe(
     "No agent class in the file",
     "error",
     "The file must hold one class that training can make an object of: a subclass of `BaseEngineWrapper`, written at "
-    "the top level of the file, as in `from agentic_rl import BaseEngineWrapper` and `class Mine(BaseEngineWrapper)`. A "
-    "subclass of `Agent` or `ToolAgent` of this package is accepted as well. A class with abstract methods left is a "
+    "the top level of the file, as in `from agentic_rl import BaseEngineWrapper` and `class Mine(BaseEngineWrapper)`. "
+    "A subclass of `Agent` or `ToolAgent` of this package is accepted as well. A class with abstract methods left is a "
     "base, not an agent.",
 )
 SEVERAL = describe(

@@ -70,9 +70,8 @@ def _read(path: str) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise _UnusableError(
-            UNREADABLE, f"the agent file can't be read: {error.strerror}", "write the path of a Python file"
-        ) from error
+        message = f"the agent file can't be read: {error.strerror}"
+        raise _UnusableError(UNREADABLE, message, "write the path of a Python file") from error
 
 
 def _undecodable(data: bytes) -> int | None:
