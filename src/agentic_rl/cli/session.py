@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 
 
 def trainer_of(path: Path, overrides: list[str] | None) -> Trainer:
-    """The trainer of a checked file; prints the findings, and exits with status 1 where one is an error."""
+    """The trainer of a checked file; prints warnings and notes.
+
+    Raises:
+        ConfigError: one of the findings is an error.
+    """
     from agentic_rl.backends import trainer_for
+    from agentic_rl.config.diagnostics import ConfigError, Report
     from agentic_rl.config.load import load
 
     loaded = load(path, overrides or ())
     if loaded.report.verdict == "error":
-        typer.echo(loaded.report.to_text(), err=True)
-        raise typer.Exit(1)
+        raise ConfigError(loaded.report)
     trainer = trainer_for(loaded)
-    report = trainer.check()
+    report = Report([*loaded.report, *trainer.check()])
+    if report.verdict == "error":
+        raise ConfigError(report)
     if len(report):
         typer.echo(report.to_text(), err=True)
-    if report.verdict == "error":
-        raise typer.Exit(1)
     return trainer
 
 

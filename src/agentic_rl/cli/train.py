@@ -12,5 +12,4 @@ def train(config_path: ConfigPath, overrides: Overrides = None) -> None:
     """Check the file, then train with its backend."""
     with failures_reported():
         result = trainer_of(config_path, overrides).fit()
-    if result.exit_reason == "interrupted":
-        raise typer.Exit(130)
+    raise typer.Exit(result.exit_status)
