@@ -45,27 +45,27 @@ def _refuse_none(value: str) -> str:
     return value
 
 
-Text = Annotated[str, AfterValidator(_refuse_none)]
-"""Text other than `None`, which YAML reads as four letters and people mean as null."""
+_NotNone = AfterValidator(_refuse_none)
+"""For text other than `None`, which YAML reads as four letters and people mean as null."""
 
-AnyPath = Annotated[Text, Field(min_length=1, max_length=1024)]
+Text = Annotated[str, _NotNone]
+AnyPath = Annotated[str, Field(min_length=1, max_length=1024), _NotNone]
 SecureFile = Annotated[AnyPath, PathKind("file")]
 SecureFolder = Annotated[AnyPath, PathKind("folder")]
 SecurePath = Annotated[AnyPath, PathKind("any")]
 SecurePrefix = Annotated[AnyPath, PathKind("prefix")]
 
 Identifier = Annotated[
-    Text,
+    str,
     Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$"),
+    _NotNone,
     RuleText("a letter followed by letters, digits and underscores"),
 ]
 
 FolderName = Annotated[
-    Text,
-    Field(
-        max_length=255,
-        pattern=r"^([^/\\\x00-\x1f\x7f]*[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*|\.{3,})$",
-    ),
+    str,
+    Field(max_length=255, pattern=r"^([^/\\\x00-\x1f\x7f]*[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*|\.{3,})$"),
+    _NotNone,
     RuleText("the name of one folder: not empty, without / and backslash, not . or .."),
 ]
 

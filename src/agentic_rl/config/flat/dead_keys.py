@@ -34,10 +34,8 @@ _EVERYWHERE = {
 }
 _NOT_MINDSPEED = {
     "model_name": Dead("only mindspeed_rl reads it", severity="note"),
-    "dataset_additional_keys": Dead(
-        "only mindspeed_rl reads it; parquet files bring their columns", "remove it", (None,)
-    ),
-    "actor_rollout_dispatch_size": Dead("only mindspeed_rl reads it", "remove it", (None,)),
+    "dataset_additional_keys": Dead("only mindspeed_rl reads it; parquet files bring their columns", "remove it"),
+    "actor_rollout_dispatch_size": Dead("only mindspeed_rl reads it", "remove it"),
     "offload_train_grad": Dead("only mindspeed_rl reads it", "remove it", (False,)),
     "enable_expert_parallel": Dead("only mindspeed_rl reads it", "remove it", (False,)),
 }
@@ -67,7 +65,7 @@ DEAD: dict[str, dict[str, Dead]] = {
         "num_gpus_per_node": Dead(_ONE_DEVICE, "num_gpus_per_node: 1", (1,)),
         "num_node": Dead(_ONE_DEVICE, "num_node: 1", (1,)),
         "gpu_memory_utilization": Dead(_NO_ENGINE),
-        "dtype": Dead("the embedded engine computes in the model's own number format"),
+        "dtype": Dead("local computes in float32"),
         "enforce_eager": Dead(_NO_ENGINE, "enforce_eager: true", (True,)),
         "enable_prefix_caching": Dead(_NO_ENGINE, "enable_prefix_caching: false", (False,)),
         "clip_grad": Dead("local reads local.grad_clip instead", "write grad_clip below `local:`"),
@@ -94,8 +92,8 @@ def dead_key(facts: Facts) -> Iterator[Problem]:
     Remove the key, or write the value that is used anyway. The reference page says with which backends a key acts.
     """
     backend = facts["train_backend"]
-    for key, dead in DEAD.get(backend, {}).items():
+    for key, dead in DEAD[backend].items():
         value = facts.get(key)
-        if facts.wrote(key) and value not in dead.same:
+        if facts.wrote(key) and value is not None and value not in dead.same:
             message = f"{show(value)} has no effect with train_backend {backend}: {dead.reason}"
             yield Problem(key, message, dead.hint, dead.severity)

@@ -19,7 +19,9 @@ class Findings:
         self.items: list[Finding] = []
         self._written_as = written_as
         self._place_of = place_of
-        self._start = next((place for place in map(place_of, written) if place), None)
+        places = [place for place in map(place_of, written) if place]
+        # A key that the command line set has a place without a line, and not in the file.
+        self._start = next((Place(place.file, 1, 1) for place in places if place.line), None)
 
     def add(self, page: Page, key: str, message: str, hint: str = "", severity: Severity | None = None) -> None:
         """Report `key` at its place; a key that is not written is reported where it belongs."""
@@ -31,8 +33,7 @@ class Findings:
         """The place of `key` as it was written, else where it belongs."""
         base = key.partition("[")[0]
         written = self._written_as.get(base, base) + key[len(base) :]
-        start = Place(self._start.file, 1, 1) if self._start else None
-        return nearest_place(written, self._place_of) or nearest_place(base, self._place_of) or start
+        return nearest_place(written, self._place_of) or nearest_place(base, self._place_of) or self._start
 
 
 def nearest_place(key: str, place_of: PlaceOf) -> Place | None:

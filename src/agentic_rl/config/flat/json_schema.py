@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from agentic_rl.config.flat.documentation import field_docs
-from agentic_rl.config.flat.names import ALIASES, MOVED, SECTIONS, UNDOCUMENTED, VALUE_ALIASES, dotted
+from agentic_rl.config.flat.names import ALIASES, MOVED, SECTIONS, UNDOCUMENTED, VALUE_ALIASES, dotted, model_of
+from agentic_rl.config.flat.needs import MINDSPEED_NEEDS
 from agentic_rl.config.flat.schema import FlatConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TITLE = "agentic_rl flat configuration"
+DESCRIPTION = "Shared keys at the top level, and one section for each backend."
 
 
 def json_schema() -> dict[str, Any]:
@@ -22,22 +24,17 @@ def json_schema() -> dict[str, Any]:
     definitions = schema["$defs"]
     _complete(schema, "")
     for section, model in SECTIONS.items():
-        definition = definitions[model.__name__]
-        _complete(definition, section)
-        schema["properties"][section]["anyOf"][0] = {"$ref": f"#/$defs/{model.__name__}"}
+        _complete(definitions[model.__name__], section)
     for key, spellings in VALUE_ALIASES.items():
         section, _, name = key.rpartition(".")
         definitions[SECTIONS[section].__name__]["properties"][name]["enum"] += list(spellings)
     chosen = [_requires_section(section) for section in SECTIONS]
-    return {"$schema": DIALECT, **schema, "title": TITLE, "description": _FIRST_LINE, "allOf": chosen}
-
-
-_FIRST_LINE = "Shared keys at the top level, and one section for each backend."
+    return {"$schema": DIALECT, **schema, "title": TITLE, "description": DESCRIPTION, "allOf": chosen}
 
 
 def _complete(schema: dict[str, Any], level: str) -> None:
     """Add what pydantic does not know: documentation, other spellings, which keys are undocumented."""
-    model = SECTIONS[level] if level else FlatConfig
+    model = model_of(level)
     properties = schema["properties"]
     for name, text in field_docs(model).items():
         properties[name].pop("title", None)
@@ -58,7 +55,8 @@ def _other_name(real: str, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _requires_section(section: str) -> dict[str, Any]:
+    needs = MINDSPEED_NEEDS if section == "mindspeed_rl" else ()
     return {
         "if": {"properties": {"train_backend": {"const": section}}, "required": ["train_backend"]},
-        "then": {"properties": {section: {"type": "object"}}, "required": [section]},
+        "then": {"properties": {section: {"type": "object"}}, "required": [section, *needs]},
     }

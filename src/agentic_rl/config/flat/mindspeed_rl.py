@@ -10,6 +10,39 @@ from agentic_rl.config.flat.level import Level
 from agentic_rl.config.types import PositiveInt, SecureFolder, SecurePrefix, Text
 
 
+class MindSpeedKeys(Level):
+    """The documented keys of the section."""
+
+    data_path: Annotated[SecurePrefix, Field(examples=["/path/to/data"])]
+    """Training data: a JSON or JSONL file, or the prefix of a preprocessed data set's files; `dataset_additional_keys`
+    names the columns used."""
+    load_params_path: Annotated[SecureFolder, Field(examples=["/path/to/params"])]
+    """Complete model in Megatron's format, to start from."""
+    save_params_path: Annotated[SecureFolder, Field(examples=["/path/to/save_params"])]
+    """Folder for the trained model."""
+    train_iters: PositiveInt = 1
+    """Training steps."""
+    epochs: PositiveInt = 1
+    """Passes over the trajectories of one training step."""
+    seq_len: PositiveInt = 8192
+    """Longest training sequence in tokens; at most `max_model_len`."""
+    global_batch_size: PositiveInt = 16
+    """Prompts of one training step, over all devices; the data-parallel size divides it."""
+    save_interval: PositiveInt = 1000
+    """Training steps between two checkpoints."""
+    mini_batch_size: PositiveInt = 16
+    """Samples of one optimizer step on one device."""
+    micro_batch_size: PositiveInt = 1
+    """Samples of one forward and backward pass on one device."""
+    tensor_model_parallel_size: PositiveInt = 4
+    """Devices that share each layer in training; times the pipeline stages it divides the devices, usually 1, 2, 4
+    or 8."""
+    pipeline_model_parallel_size: PositiveInt = 1
+    """Pipeline stages in training."""
+    adv_estimator: Literal["group_norm", "gae"] = "group_norm"
+    """How advantages are estimated: normalised in the group (`group_norm`), or with a critic (`gae`)."""
+
+
 class UndocumentedMindSpeedKeys(Level):
     """Keys of the section that the published page does not name; accepted with a warning."""
 
@@ -43,34 +76,5 @@ class UndocumentedMindSpeedKeys(Level):
     """Wait for each stage before the next one starts."""
 
 
-class MindSpeedSection(UndocumentedMindSpeedKeys):
+class MindSpeedSection(UndocumentedMindSpeedKeys, MindSpeedKeys):
     """Keys of the backend MindSpeed-RL."""
-
-    data_path: Annotated[SecurePrefix, Field(examples=["/path/to/data"])]
-    """Training data: a JSON or JSONL file, or the prefix of a preprocessed data set's files; `dataset_additional_keys`
-    names the columns used."""
-    load_params_path: Annotated[SecureFolder, Field(examples=["/path/to/params"])]
-    """Complete model in Megatron's format, to start from."""
-    save_params_path: Annotated[SecureFolder, Field(examples=["/path/to/save_params"])]
-    """Folder for the trained model."""
-    train_iters: PositiveInt = 1
-    """Training steps."""
-    epochs: PositiveInt = 1
-    """Passes over the trajectories of one training step."""
-    seq_len: PositiveInt = 8192
-    """Longest training sequence in tokens; at most `max_model_len`."""
-    global_batch_size: PositiveInt = 16
-    """Prompts of one training step, over all devices; the data-parallel size divides it."""
-    save_interval: PositiveInt = 1000
-    """Training steps between two checkpoints."""
-    mini_batch_size: PositiveInt = 16
-    """Samples of one optimizer step on one device."""
-    micro_batch_size: PositiveInt = 1
-    """Samples of one forward and backward pass on one device."""
-    tensor_model_parallel_size: PositiveInt = 4
-    """Devices that share each layer in training; times the pipeline stages it divides the devices, usually 1, 2, 4
-    or 8."""
-    pipeline_model_parallel_size: PositiveInt = 1
-    """Pipeline stages in training."""
-    adv_estimator: Literal["group_norm", "gae"] = "group_norm"
-    """How advantages are estimated: normalised in the group (`group_norm`), or with a critic (`gae`)."""

@@ -49,10 +49,14 @@ def dotted(level: str, name: str) -> str:
     return f"{level}.{name}" if level else name
 
 
+def model_of(level: str) -> type[Level]:
+    """The model of a section, or (empty) of the shared level with all sections."""
+    return SECTIONS[level] if level else FlatConfig
+
+
 def field_of(level: str, name: str) -> FieldInfo:
     """The field of a key."""
-    model = SECTIONS[level] if level else FlatConfig
-    return model.model_fields[name]
+    return model_of(level).model_fields[name]
 
 
 def homes(name: str) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agentic_rl.config.flat import pages
 from agentic_rl.config.flat.findings import Findings
-from agentic_rl.config.flat.names import SECTIONS, dotted, field_of
+from agentic_rl.config.flat.names import dotted, field_of, model_of
 from agentic_rl.config.flat.placed import Placed
-from agentic_rl.config.flat.schema import BUILTIN_AGENTS, FlatConfig
+from agentic_rl.config.flat.schema import BUILTIN_AGENTS
 from agentic_rl.config.flat.shape import shape_of
 
 MINDSPEED_NEEDS = ("model_name", "dataset_additional_keys")
@@ -40,8 +40,7 @@ def report_other_sections(placed: Placed, lacking: set[str], findings: Findings)
 
 def required_keys(level: str) -> list[str]:
     """The keys without a default of a section, or (empty) of the shared level."""
-    model = SECTIONS[level] if level else FlatConfig
-    return [name for name, field in model.model_fields.items() if field.is_required()]
+    return [name for name, field in model_of(level).model_fields.items() if field.is_required()]
 
 
 def _needed(placed: Placed) -> list[str]:

@@ -43,7 +43,7 @@ class Shape:
             return f"{low} {self.le:.10g}"
         if self.gt is not None:
             return f"greater than {self.gt:g}"
-        return f"of at least {self.ge:g}" if self.ge is not None else ""
+        return f"at least {self.ge:g}" if self.ge is not None else ""
 
     @property
     def rule(self) -> str:
@@ -55,8 +55,13 @@ class Shape:
         elif self.kind == "list":
             words = "a list of distinct items of " + ", ".join(self.choices) if self.choices else "a list of texts"
         else:
-            words = f"{_WORDS[self.kind]} {self.bounds}".rstrip()
+            words = f"{_WORDS[self.kind]} {self.bounds}".rstrip().replace("number at", "number of at")
         return words + (", or null" if self.optional else "")
+
+    def refuses(self, value: float) -> bool:
+        """Whether a number is out of range."""
+        low = (self.gt is not None and value <= self.gt) or (self.ge is not None and value < self.ge)
+        return low or (self.le is not None and value > self.le)
 
     def nearest(self, value: float) -> float | int | None:
         """The accepted number next to `value`, which is out of range; None where an open end has no nearest one."""

@@ -10,7 +10,7 @@ from agentic_rl.config.flat import pages
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import ALIASES, LEVELS, MOVED, OLD_NAMES, SECTIONS, dotted, homes
 from agentic_rl.config.flat.placed import Placed
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.flat.wording import show, yaml_line
 
 
 class Stranger:
@@ -53,7 +53,9 @@ def _other_spelling(one: Stranger, placed: Placed, findings: Findings) -> None:
     name = real.rpartition(".")[2]
     if placed.adopt(real, one.written, one.value):
         if one.written in ALIASES:
-            findings.add(pages.ALIAS, one.written, f"read as {name}, its name in the documentation", f"{name}: ...")
+            findings.add(
+                pages.ALIAS, one.written, f"read as {name}, its name in the documentation", yaml_line(name, one.value)
+            )
         return
     other = placed.value(real)
     if type(other) is type(one.value) and other == one.value:
@@ -67,7 +69,7 @@ def _other_spelling(one: Stranger, placed: Placed, findings: Findings) -> None:
 def _old_name(one: Stranger, placed: Placed, findings: Findings) -> None:
     real = OLD_NAMES[one.written]
     placed.adopt(real, one.written, one.value)
-    findings.add(pages.OLD_NAME, one.written, f"{one.name} is now {real}", f"{real}: ...")
+    findings.add(pages.OLD_NAME, one.written, f"{one.name} is now {real}", yaml_line(real, one.value))
 
 
 def _wrong_level(one: Stranger, home: str | None, findings: Findings) -> None:
@@ -104,9 +106,6 @@ def _unknown(one: Stranger, findings: Findings) -> None:
 def _suggestion(level: str, name: str) -> str:
     """The nearest key: of the same level, else of another one."""
     wanted = name.strip().lower().replace("-", "_").replace(" ", "_")
-    section, _, last = wanted.rpartition(".")
-    if not level and section in SECTIONS and last in LEVELS[section]:
-        return f"write {last} below `{section}:`, indented by two spaces"
     for other in (level, *(one for one in LEVELS if one != level)):
         # Farther away, only what is nearly the same.
         near = get_close_matches(wanted, _names(other), n=1, cutoff=0.7 if other == level else 0.8)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sized
 from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*")
@@ -22,7 +21,7 @@ def show(value: Any) -> str:
         return repr(value) if len(value) <= _LONGEST else f"{value[:_LONGEST]!r}... ({len(value)} characters)"
     if isinstance(value, (list, dict)):
         return _collection(value)
-    return repr(value)[:_LONGEST] if not isinstance(value, Sized) else type_words(value)
+    return type_words(value) if isinstance(value, (bytes, set)) else f"{value}"[:_LONGEST]
 
 
 def type_words(value: Any) -> str:
@@ -56,6 +55,12 @@ def yaml_text(value: Any) -> str:
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else json.dumps(value)
     return show(value)
+
+
+def yaml_line(name: str, value: Any) -> str:
+    """`name: value`, with dots for a value that does not fit a line."""
+    text = "..." if isinstance(value, dict) else yaml_text(value)
+    return f"{name}: {text if len(text) <= _LONGEST else '...'}"
 
 
 def _number(value: float) -> str:
