@@ -49,9 +49,17 @@ class Plan:
 
 
 def _indented(content: Any) -> list[str]:
-    if isinstance(content, Mapping):
-        content = [f"{key}: {value}" for key, value in content.items()]
-    return [f"  {line}" for line in content] or ["  none"]
+    return [f"  {line}" for line in _lines(content)] or ["  none"]
+
+
+def _lines(content: Any) -> list[str]:
+    """Items and pairs as lines; a mapping in a mapping is indented below its key."""
+    if not isinstance(content, Mapping):
+        return [str(item) for item in content]
+    lines: list[str] = []
+    for key, value in content.items():
+        lines += [f"{key}:", *_indented(value)] if isinstance(value, Mapping) else [f"{key}: {value}"]
+    return lines
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from agentic_rl.agents import Agent, AgentFileError, DuplicateAgentError, UnknownAgentError, find_agent, load_agent_file
+from agentic_rl.agents import AgentFileError, DuplicateAgentError, UnknownAgentError, find_agent, load_agent_file
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import TrainingError
@@ -19,9 +19,10 @@ from agentic_rl.backends.local.data_files import TASK_COLUMNS, DataFile
 from agentic_rl.backends.local.interrupts import Interrupts
 from agentic_rl.backends.local.policy import PolicyError, load_policy, resolve_device
 from agentic_rl.backends.local.settings import local_section
+from agentic_rl.backends.local.warmup import DemonstrationError
 from agentic_rl.config.secure_paths import PathChangedError
 from agentic_rl.rollout.chat import ChatFormat
-from agentic_rl.rollout.driver import Driver
+from agentic_rl.rollout.driver import Driver, Runnable
 from agentic_rl.rollout.engines import engine_for
 from agentic_rl.rollout.engines.base import Engine
 from agentic_rl.rollout.errors import ChatTemplateError
@@ -34,6 +35,7 @@ AGENT_KEY, MODEL_KEY = "agent_engine_wrapper_path", "tokenizer_name_or_path"
 EXPECTED = (
     AgentFileError,
     ChatTemplateError,
+    DemonstrationError,
     DuplicateAgentError,
     PathChangedError,
     PolicyError,
@@ -79,7 +81,7 @@ def build_policy(loaded: Loaded) -> Policy:
         return Policy(model, tokenizer, ChatFormat(tokenizer))
 
 
-def build_agent(loaded: Loaded) -> Agent:
+def build_agent(loaded: Loaded) -> Runnable:
     """The agent: the user's own file where one is named, otherwise the one called `agent_name`.
 
     Raises:
@@ -104,7 +106,7 @@ def read_tasks(loaded: Loaded, key: str) -> TaskTable:
 class Roller:
     """Rolls tasks out with one agent, one policy and one event loop."""
 
-    def __init__(self, config: FlatConfig, policy: Policy, agent: Agent, interrupts: Interrupts) -> None:
+    def __init__(self, config: FlatConfig, policy: Policy, agent: Runnable, interrupts: Interrupts) -> None:
         self._loop = asyncio.new_event_loop()
         self._interrupts = interrupts
         self._agent = agent
@@ -117,12 +119,15 @@ class Roller:
         self._driver = _driver(config, self._engine, policy.chat_format)
 
     def __call__(self, tasks: Sequence[Task]) -> list[Trajectory]:
-        """The trajectories of `tasks`, in their order.
+        """The trajectories of `tasks`, in their order, from the policy as it is now.
 
         Raises:
+            TrainingError: the user's wrapper can't be started.
             StopRequestedError: a stop was asked for.
         """
-        return self._interrupts.run(self._loop, self._driver.run(self._agent, tasks))
+        self._engine.weights_changed()
+        with user_errors():  # a wrapper is made in its first batch
+            return self._interrupts.run(self._loop, self._driver.run(self._agent, tasks))
 
     def close(self) -> None:
         """Free the engine and the event loop."""
@@ -144,6 +149,7 @@ def _driver(config: FlatConfig, engine: Engine, chat_format: ChatFormat) -> Driv
         top_p=config.top_p,
         min_p=config.min_p,
         n_parallel_agents=config.n_parallel_agents,
+        agent_name=config.agent_name,
         turn_timeout=config.turn_timeout,
         trajectory_timeout=config.trajectory_timeout,
         truncation=section.truncation,

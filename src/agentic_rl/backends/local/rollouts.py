@@ -5,12 +5,15 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentic_rl.agents.task import Task
-from agentic_rl.agents.trajectory import Tokens, Trajectory
+from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import FailedRolloutsError
 from agentic_rl.backends.local.batches import Sample
+
+if TYPE_CHECKING:
+    from agentic_rl.agents.trajectory import Tokens
 
 SCHEMA_VERSION = 1
 """Of the lines in trajectories.jsonl; raised when a field changes its meaning or goes away."""

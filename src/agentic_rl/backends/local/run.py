@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from transformers.utils.logging import disable_progress_bar
+
+from agentic_rl.agents import ToolAgent
 from agentic_rl.backends.base import ExitReason, TrainResult
 from agentic_rl.backends.local import random_states
 from agentic_rl.backends.local.assembly import Roller, build_agent, build_policy, read_tasks, user_errors
@@ -38,6 +41,7 @@ class Run:
         self._folder = folder
         self._tracker = tracker
         self._interrupts = interrupts
+        disable_progress_bar()  # transformers' own, which would break ours
         random_states.seed_all(self._config.seed)
         self._agent = build_agent(loaded)
         self._policy = build_policy(loaded)
@@ -121,10 +125,19 @@ class Run:
     def _warm_up(self) -> None:
         shown = conversations(DataFile.of(self._loaded, SFT_FILES).table(("messages",)))
         self._tracker.begin("warm-up", self._section.sft_steps, 0)
-        policy, seed = self._policy, self._config.seed
+        policy = self._policy
+        tools = self._agent.tools if isinstance(self._agent, ToolAgent) else None
         try:
             with user_errors():
-                supervised_warmup(policy.model, policy.chat_format, shown, self._section, seed, self._on_warm_step)
+                supervised_warmup(
+                    policy.model,
+                    policy.chat_format,
+                    shown,
+                    self._section,
+                    self._config.seed,
+                    on_step=self._on_warm_step,
+                    tools=tools,
+                )
         except NonFiniteLossError as error:
             raise diverged("warm-up", error, self._folder) from error
 

@@ -65,6 +65,10 @@ class Engine(Protocol):
         """Forget the cache of `session`: its trajectory has ended."""
         ...
 
+    def weights_changed(self) -> None:
+        """Read the model's weights again: they were written to since the last call."""
+        ...
+
     async def close(self) -> None:
         """Stop, and free what the engine holds."""
         ...

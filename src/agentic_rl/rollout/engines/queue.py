@@ -32,6 +32,14 @@ class QueueEngine(ABC):
         """A caller has gone since the last step."""
 
     @abstractmethod
+    def release(self, session: str) -> None:
+        """Forget the cache of `session`; see `Engine.release`."""
+
+    @abstractmethod
+    def weights_changed(self) -> None:
+        """Read the weights again; see `Engine.weights_changed`."""
+
+    @abstractmethod
     def _running(self) -> list[Row]:
         """The admitted rows whose callers still wait, in a fixed order."""
 
