@@ -54,7 +54,7 @@ def _defaults(model: type, count: int) -> list[str]:
     lines = [
         f"{name}: {str(field.default).lower() if isinstance(field.default, bool) else field.default}"
         for name, field in model.model_fields.items()
-        if isinstance(field.default, int | float | str) and name not in ("entropy_coeff",)
+        if isinstance(field.default, int | float | str) and name not in ("entropy_coeff", "ppo_mini_batch_size")
     ]
     return lines[:count]
 
