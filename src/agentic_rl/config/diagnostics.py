@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -18,9 +17,6 @@ ENVIRONMENT = "environment"
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _NOT_FILES = ("", COMMAND_LINE, ENVIRONMENT)
 _ANNOTATIONS = {"error": "error", "warning": "warning", "note": "notice"}
-# Control characters, lone surrogates, line separators and direction marks: a value that holds them must neither
-# break a line of the report nor drive the reader's terminal.
-_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 @dataclass(frozen=True)
@@ -141,12 +137,15 @@ def _by_place(finding: Finding) -> tuple[bool, str, int, int]:
 
 
 def _one_line(text: str) -> str:
-    return _UNPRINTABLE.sub(_escaped, text).replace("\n", "\\n")
+    # Control characters, lone surrogates, line separators, direction marks: a value that holds them must neither break
+    # a line of the report nor drive the reader's terminal.
+    return text if text.isprintable() else "".join(map(_printable, text))
 
 
-def _escaped(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return repr(character)[1:-1]
 
 
 def _data(text: str) -> str:

@@ -13,10 +13,11 @@ from typing import BinaryIO, NamedTuple
 LIMIT = 1024 * 1024
 """Bytes. A configuration above this is refused without being parsed."""
 
-LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+LINE_BREAK = re.compile("\r\n|[\n\r\x85]|\u2028|\u2029")
 """What YAML counts as the end of a line."""
 
-_NOT_TEXT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NOT_ASCII_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NOT_TEXT = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
 _OTHER_BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -90,10 +91,11 @@ def decode(content: bytes | str) -> str:
     """
     text = _utf8(content) if isinstance(content, bytes) else content
     text = text.removeprefix("\ufeff")
-    found = _NOT_TEXT.search(text)
+    unfit = _NOT_ASCII_TEXT if text.isascii() else re.compile(_NOT_TEXT)  # the latter takes milliseconds to compile
+    found = unfit.search(text)
     if found is None:
         return text
-    more = len(_NOT_TEXT.findall(text)) - 1
+    more = len(unfit.findall(text)) - 1
     message = f"the character U+{ord(found[0]):04X} may not stand in a YAML text"
     message += f" ({more} more of such characters)" if more else ""
     raise UnreadableError(NOT_TEXT, message, "remove it", *position(text, found.start()))

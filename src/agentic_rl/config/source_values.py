@@ -15,7 +15,6 @@ DUPLICATE, TAG, KEY, DOUBT = "ARL005", "ARL008", "ARL009", "ARL010"
 _PREFIX = "tag:yaml.org,2002:"
 _SCALAR_TAGS = ("str", "int", "float", "bool", "null")
 _COLLECTION_TAGS = {"list": "seq", "mapping": "map"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Pair(NamedTuple):
@@ -162,11 +161,11 @@ class Evaluation:
 
     def _without_surrogates(self, node: Node, key: str) -> str:
         # Only the pure-Python loader lets the escape \ud800 pass; such text can't be printed or written.
-        if not _SURROGATE.search(node.text):
+        if node.text.isprintable() or not re.search("[\ud800-\udfff]", node.text):
             return node.text
         message = "half of a surrogate pair, which is no character"
         self._flaw(Remark(NOT_TEXT, message, "write the character itself", node.position, key))
-        return _SURROGATE.sub("\ufffd", node.text)
+        return re.sub("[\ud800-\udfff]", "\ufffd", node.text)
 
     def _flaw(self, remark: Remark) -> None:
         self.flawed.add(remark.key)
