@@ -1,9 +1,11 @@
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from agentic_rl.config.agent_file import check_agent_file
+from agentic_rl.config.agent_file.reading import _tree_on_large_stack
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.rules import PAGES
 
@@ -255,3 +257,13 @@ result = [[one.code, one.message] for one in check_agent_file(str(folder / "agen
 def test_a_long_chain_of_classes(check) -> None:
     chain = "".join(f"class C{number + 1}(C{number}): ...\n" for number in range(3000))
     assert check(IMPORT + f"class C0(BaseEngineWrapper):\n{METHOD}{chain}") == []
+
+
+def test_the_way_of_older_pythons_survives_and_reports_the_same() -> None:
+    deep = b"x = " + b"-" * 100_000 + b"1"
+    with pytest.raises((RecursionError, MemoryError)):
+        _tree_on_large_stack(deep)
+    with pytest.raises(SyntaxError):
+        _tree_on_large_stack(b"def")
+    assert [node.name for node in _tree_on_large_stack(b"class A: ...").body] == ["A"]
+    assert threading.stack_size() == 0

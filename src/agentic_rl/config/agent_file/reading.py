@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import io
 import os
+import sys
+import threading
 import warnings
 from tokenize import detect_encoding
 
@@ -52,7 +54,7 @@ def _parse(data: bytes) -> ast.Module:
     try:
         with warnings.catch_warnings():  # an unknown escape in a string warns; it is not ours to report
             warnings.simplefilter("ignore")
-            return ast.parse(data)
+            return _tree(data)
     except SyntaxError as error:
         place = (max(error.lineno or 1, 1), max(error.offset or 1, 1))
         raise _UnusableError(
@@ -61,6 +63,24 @@ def _parse(data: bytes) -> ast.Module:
     except (RecursionError, MemoryError) as error:
         message = "an expression in the agent file is nested too deep for Python"
         raise _UnusableError(NOT_TEXT, message, "take the expression apart") from error
+
+
+def _tree(data: bytes) -> ast.Module:
+    if sys.version_info >= (3, 11):
+        return ast.parse(data)
+    return _tree_on_large_stack(data)
+
+
+def _tree_on_large_stack(data: bytes) -> ast.Module:
+    """Parse where there is room: up to Python 3.10 a chain of 100,000 attributes overflows the stack and kills us."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    before = threading.stack_size(256 << 20)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(ast.parse, data).result()
+    finally:
+        threading.stack_size(before)
 
 
 def _read(path: str) -> bytes:
