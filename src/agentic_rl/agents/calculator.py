@@ -36,7 +36,7 @@ def calculate(expression: str) -> str:
     if not _ALLOWED.fullmatch(expression):
         raise ValueError(f"{expression!r} may hold only numbers, + - * / // % ** and parentheses")
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
+        tree = ast.parse(" ".join(expression.split()), mode="eval")
         return _text(_value(tree.body))
     except SyntaxError:
         raise ValueError(f"{expression!r} is not a complete expression") from None

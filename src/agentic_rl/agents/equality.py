@@ -55,7 +55,7 @@ def same_answer(answer: str, truth: str) -> bool:
 
 def _bare(text: str) -> str:
     """Drop what surrounds an answer without changing it: spaces, dollar signs, the full stop of a sentence."""
-    return text.strip().strip("$").strip().rstrip(".").strip()
+    return text.strip(" \t\n$").rstrip(" .$")
 
 
 def _number(text: str) -> Fraction | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -15,6 +16,7 @@ from agentic_rl.agents.tool import Tool
 from agentic_rl.rollout.errors import ChatTemplateError
 from agentic_rl.rollout.template import Template
 
+_LOGGER = logging.getLogger(__name__)
 _CACHED = 16_384
 """Rendered texts that one set of tools remembers: the same prompts and tool results come again and again."""
 
@@ -29,6 +31,8 @@ class Dialog:
         self._template = Template(tokenizer, schemas)
         self._prompt = lru_cache(_CACHED)(self._encode_prompt)
         self._suffix = lru_cache(_CACHED)(self._encode_suffix)
+        if not self._template.shows_tools():
+            _LOGGER.warning("the chat template does not show tools to the policy; describe them in the prompt")
 
     def prompt_ids(self, messages: Sequence[Message]) -> Ids:
         """Return the ids of a conversation up to where the policy's first token goes."""

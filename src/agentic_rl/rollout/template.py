@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from agentic_rl.agents.task import Message
@@ -17,6 +18,7 @@ from agentic_rl.rollout.errors import ChatTemplateError
 _MARKER = "REPLY-7f3a9c"
 _THOUGHT = "<think>\nTHOUGHT-7f3a9c\n</think>\n\n"
 _QUESTION: Message = {"role": "user", "content": "QUESTION-7f3a9c"}
+_RESULT: Message = {"role": "tool", "content": "RESULT-7f3a9c"}
 Schemas = Sequence[Mapping[str, Any]]
 
 
@@ -61,7 +63,10 @@ class Template:
             self._check_history_kept(str(follow_up[0].get("role")), thoughts=thoughts)
         reply: Message = {"role": "assistant", "content": _MARKER}
         text = self.render([_QUESTION, reply, *follow_up], generation_prompt=bool(follow_up))
-        return text[text.index(_MARKER) + len(_MARKER) :]
+        _, found, after = text.partition(_MARKER)
+        if not found:
+            raise ChatTemplateError("the chat template does not print what an assistant's message says")
+        return after
 
     def reply(self, message: Message) -> str:
         """Render what a policy writes for an assistant's message, without the end of its turn.
@@ -69,25 +74,39 @@ class Template:
         Raises:
             ChatTemplateError: the rendered message does not begin as the generation prompt does.
         """
-        opening = self.render([_QUESTION], generation_prompt=True)
         try:  # as an earlier turn: some templates put an empty <think> block into the last one
-            follow_up: list[Message] = [{"role": "tool", "content": "RESULT-7f3a9c"}]
-            whole = self.render([_QUESTION, message, *follow_up], generation_prompt=True)
+            whole, end = self.render([_QUESTION, message, _RESULT], generation_prompt=True), self._before_result
         except ChatTemplateError:
-            follow_up = []
-            whole = self.render([_QUESTION, message])
-        end = self.after_reply(follow_up, thoughts=False)
+            whole, end = self.render([_QUESTION, message]), self.after_reply([], thoughts=False)
+        opening = self._opening
         if not (whole.startswith(opening) and whole.endswith(end)):
             raise ChatTemplateError("the chat template begins or ends this reply in a way of its own")
-        return whole[len(opening) : len(whole) - len(end)]
+        text = whole[len(opening) : len(whole) - len(end)]
+        if message.get("tool_calls") and message["tool_calls"][0]["function"]["name"] not in text:
+            raise ChatTemplateError("the chat template does not print the tool calls of an assistant's message")
+        return text
+
+    def shows_tools(self) -> bool:
+        """Whether a prompt names every tool; if not, the policy knows only what the data says about them."""
+        return all(str(schema.get("function", schema).get("name")) in self._opening for schema in self._schemas)
+
+    @cached_property
+    def _opening(self) -> str:
+        return self.render([_QUESTION], generation_prompt=True)
+
+    @cached_property
+    def _before_result(self) -> str:
+        return self.after_reply([_RESULT], thoughts=False)
 
     def _check_history_kept(self, role: str, *, thoughts: bool) -> None:
         """Refuse templates that rewrite a reply once something follows it; each case is tried out once."""
         if (role, thoughts) not in self._keeps:
             content = _THOUGHT + _MARKER if thoughts else _MARKER
-            shown = self.render([_QUESTION], generation_prompt=True) + content
-            history = [_QUESTION, {"role": "assistant", "content": content}, {"role": role, "content": "NEXT-7f3a9c"}]
-            self._keeps[role, thoughts] = self.render(history).startswith(shown)
+            follow_up = {**_RESULT, "role": role}
+            later = self.render([_QUESTION, {"role": "assistant", "content": content}, follow_up])
+            if follow_up["content"] not in later:
+                raise ChatTemplateError(f"the chat template does not print {role} messages")
+            self._keeps[role, thoughts] = later.startswith(self._opening + content)
         if self._keeps[role, thoughts]:
             return
         what = "the <think> block" if thoughts else "the reply"
