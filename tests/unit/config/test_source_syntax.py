@@ -13,47 +13,47 @@ from agentic_rl.config.source import parse
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, pytest.param(source_nodes.Loader, id="fastest")])
 @pytest.mark.parametrize(
-    ("text", "line", "column", "cause"),
+    ("text", "place", "cause"),
     [
-        ("a:\n\tb: 1\n", 2, 1, "a tab"),
-        ("a: 1\n\tb: 2\n", 2, 1, "a tab"),
-        ("v:\n  a: 1\n\tb: 2\n", 3, 1, "a tab"),
-        ("a: 1\nlr:1e-6\nb: 2\n", 2, 1, "there is no space after the colon"),
-        ("v:\n  lr:1e-6\n  b: 2\n", 2, 3, "there is no space after the colon"),
-        ("a: 1\nlr:1e-6\n\n", 2, 1, "there is no space after the colon"),
-        ("a: 1\nlr：1e-6\nb: 2\n", 2, 1, "the colon is a full-width one"),
-        ("a: 1\nlr = 1e-6\nb: 2\n", 2, 1, "a value follows its key after a colon, not after ="),
-        ("a: 1\nlr\nb: 2\n", 2, 1, "a key without a colon and a value"),
-        ("a: 'x\nb: 2\n", 1, 4, "the quote ' that opens here is never closed"),
-        ('a: 1\nb: "x\nc: 2\n', 2, 4, 'the quote " that opens here is never closed'),
-        ("a: 'it's'\n", 1, 8, "text follows the closing quote"),
-        ('a: "x" y\n', 1, 8, "text follows the closing quote"),
-        ("a: [1, 2\nb: 3\n", 1, 4, "the [ that opens here is not closed"),
-        ("a: {x: 1\nb: 2\n", 1, 4, "the { that opens here is not closed"),
-        ("a: [1 2, 'x' 'y']\n", 1, 4, "a comma is missing"),
-        ("a: 1\n  b: 2\n", 2, 4, "this line is indented under a key that already has a value"),
-        ("a: b: c\n", 1, 5, "a second colon in one line"),
-        ("v:\n  a: 1\n b: 2\n", 3, 2, "the indentation is not that of the list or section above"),
-        (" a: 1\nb: 2\n", 2, 1, "the indentation is not that of the list or section above"),
-        ("a: 1\n- b\n", 2, 1, "a list item among keys"),
-        ("a: - b\n", 1, 4, "a list begins on the line of its key"),
-        ("a: @x\n", 1, 4, "a value can't begin with @"),
-        ("a: `x`\n", 1, 4, "a value can't begin with `"),
-        ("a: *.parquet\n", 1, 5, "a value that begins with * or & is an alias or an anchor"),
-        ("a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> x\n", 2, 1, "a merge conflict was left here"),
-        ("a: 1\nlr\xa0: 2\nb:3\nc: 4\n", 3, 1, "there is no space after the colon"),
-        ("a: 1\nlr:\xa02\nc: 4\n", 2, 4, "a character that looks like a space but is none (U+00A0)"),
-        ("a: 1\n\u3000lr: 2 : 3\n", 2, 1, "a character that looks like a space but is none (U+3000)"),
+        ("a:\n\tb: 1\n", (2, 1), "a tab"),
+        ("a: 1\n\tb: 2\n", (2, 1), "a tab"),
+        ("v:\n  a: 1\n\tb: 2\n", (3, 1), "a tab"),
+        ("a: 1\nlr:1e-6\nb: 2\n", (2, 1), "there is no space after the colon"),
+        ("v:\n  lr:1e-6\n  b: 2\n", (2, 3), "there is no space after the colon"),
+        ("a: 1\nlr:1e-6\n\n", (2, 1), "there is no space after the colon"),
+        ("a: 1\nlr：1e-6\nb: 2\n", (2, 1), "the colon is a full-width one"),
+        ("a: 1\nlr = 1e-6\nb: 2\n", (2, 1), "a value follows its key after a colon, not after ="),
+        ("a: 1\nlr\nb: 2\n", (2, 1), "a key without a colon and a value"),
+        ("a: 'x\nb: 2\n", (1, 4), "the quote ' that opens here is never closed"),
+        ('a: 1\nb: "x\nc: 2\n', (2, 4), 'the quote " that opens here is never closed'),
+        ("a: 'it's'\n", (1, 8), "text follows the closing quote"),
+        ('a: "x" y\n', (1, 8), "text follows the closing quote"),
+        ("a: [1, 2\nb: 3\n", (1, 4), "the [ that opens here is not closed"),
+        ("a: {x: 1\nb: 2\n", (1, 4), "the { that opens here is not closed"),
+        ("a: [1 2, 'x' 'y']\n", (1, 4), "a comma is missing"),
+        ("a: 1\n  b: 2\n", (2, 4), "this line is indented under a key that already has a value"),
+        ("a: b: c\n", (1, 5), "a second colon in one line"),
+        ("v:\n  a: 1\n b: 2\n", (3, 2), "the indentation is not that of the list or section above"),
+        (" a: 1\nb: 2\n", (2, 1), "the indentation is not that of the list or section above"),
+        ("a: 1\n- b\n", (2, 1), "a list item among keys"),
+        ("a: - b\n", (1, 4), "a list begins on the line of its key"),
+        ("a: @x\n", (1, 4), "a value can't begin with @"),
+        ("a: `x`\n", (1, 4), "a value can't begin with `"),
+        ("a: *.parquet\n", (1, 5), "a value that begins with * or & is an alias or an anchor"),
+        ("a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> x\n", (2, 1), "a merge conflict was left here"),
+        ("a: 1\nlr\xa0: 2\nb:3\nc: 4\n", (3, 1), "there is no space after the colon"),
+        ("a: 1\nlr:\xa02\nc: 4\n", (2, 4), "a character that looks like a space but is none (U+00A0)"),
+        ("a: 1\n\u3000lr: 2 : 3\n", (2, 1), "a character that looks like a space but is none (U+3000)"),
     ],
 )
 def test_the_usual_causes(
-    text: str, line: int, column: int, cause: str, loader: Any, monkeypatch: pytest.MonkeyPatch
+    text: str, place: tuple[int, int], cause: str, loader: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_nodes, "Loader", loader)
     document = parse(text, "f.yaml")
     (finding,) = document.findings
     assert cause in finding.message
-    assert (finding.code, finding.line, finding.column) == ("ARL004", line, column)
+    assert (finding.code, finding.line, finding.column) == ("ARL004", *place)
     assert finding.hint
     assert not document.whole
 
