@@ -1,6 +1,9 @@
-"""Rollouts as tensors: samples, mini batches (one optimizer update) and micro batches (one forward pass).
+"""Rollouts as tensors: samples, the batch of a training step, mini batches and micro batches.
 
-Shape suffixes: B samples, N tokens that the policy wrote (flat, sample after sample), L padded length.
+A mini batch is one optimizer update, a micro batch one forward pass; how the work is split into micro batches does
+not change the update.
+
+Shape suffixes: B samples, N tokens that the policy wrote (flat, sample after sample).
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from itertools import accumulate
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+
+from agentic_rl.backends.local.layout import Layout, Member, MicroBatch
 
 
 @dataclass
@@ -19,7 +23,7 @@ class Sample:
     """One rollout, ready to learn from."""
 
     tokens: list[int]
-    """Prompt and response."""
+    """Prompt and response; there is at least one token of prompt."""
     prompt_length: int
     """The tokens before the policy's first one."""
     mask: list[int]
@@ -33,36 +37,20 @@ class Sample:
     """The rollout broke: left out of its group's statistics and not learned from."""
 
 
-@dataclass(frozen=True)
-class MicroBatch:
-    """Samples for one forward pass, right-padded: with causal attention no token sees the padding."""
-
-    input_ids_BL: Tensor
-    predicting_N: Tensor
-    """Where in the flattened (B * L) positions the tokens that the policy wrote are predicted."""
-    targets_N: Tensor
-    """The tokens that the policy wrote."""
-    index_N: Tensor
-    """Their places among all tokens that the policy wrote, in the order of `StepBatch`."""
-
-
 class StepBatch:
     """All samples of one training step as flat tensors; of a failed sample no token counts as written."""
 
-    def __init__(self, samples: Sequence[Sample], pad_id: int, device: torch.device) -> None:
+    def __init__(self, samples: Sequence[Sample], layout: Layout, device: torch.device) -> None:
         self.samples = samples
-        self._pad_id = pad_id
+        self._layout = layout
         self._device = device
         self._positions = [_written_positions(sample) for sample in samples]
-        tokens = [torch.tensor(sample.tokens) for sample in samples]
-        self._targets = [row[positions] for row, positions in zip(tokens, self._positions, strict=True)]
-        # What comes after the last token to be predicted, that token included, is of no use as an input.
-        self._inputs = [
-            row[: places[-1] if len(places) else 0] for row, places in zip(tokens, self._positions, strict=True)
-        ]
-        self._lengths = [len(row) for row in self._inputs]
         written = [len(positions) for positions in self._positions]
-        self._starts = [0, *accumulate(written)]
+        starts = [0, *accumulate(written)]
+        self._members = [
+            Member(torch.tensor(sample.tokens), sample.prompt_length, positions, start)
+            for sample, positions, start in zip(samples, self._positions, starts, strict=False)
+        ]
         self.written_B = torch.tensor(written, device=device)
         """How many tokens the policy wrote in each sample."""
         self.sample_N = torch.repeat_interleave(torch.arange(len(samples), device=device), self.written_B)
@@ -87,35 +75,32 @@ class StepBatch:
     def micro_batches(self, rows: Iterable[int], max_tokens: int) -> Iterator[MicroBatch]:
         """The samples `rows` in batches of at most `max_tokens` padded tokens (a longer sample stands alone).
 
-        Samples without a written token are left out. Sorted by length, so that little is padded: the fastest
-        layout measured on CPU, faster than packing.
+        Samples in which the policy wrote nothing are left out.
         """
-        batch: list[int] = []
-        for row in sorted((row for row in rows if len(self._positions[row])), key=self._lengths.__getitem__):
-            if batch and (len(batch) + 1) * self._lengths[row] > max_tokens:
-                yield self._micro_batch(batch)
-                batch = []
-            batch.append(row)
-        if batch:
-            yield self._micro_batch(batch)
-
-    def _micro_batch(self, rows: list[int]) -> MicroBatch:
-        input_ids_BL = pad_sequence([self._inputs[row] for row in rows], True, self._pad_id)
-        length = input_ids_BL.shape[1]
-        predicting = [self._positions[row] - 1 + place * length for place, row in enumerate(rows)]
-        index = [torch.arange(self._starts[row], self._starts[row + 1]) for row in rows]
-        return MicroBatch(
-            input_ids_BL=input_ids_BL.to(self._device),
-            predicting_N=torch.cat(predicting).to(self._device),
-            targets_N=torch.cat([self._targets[row] for row in rows]).to(self._device),
-            index_N=torch.cat(index).to(self._device),
-        )
+        members = [self._members[row] for row in rows if len(self._positions[row])]
+        for micro in self._layout.micro_batches(members, max_tokens):
+            yield micro.to(self._device)
 
 
-def mini_batches(count: int, size: int, generator: torch.Generator) -> list[list[int]]:
-    """Split `count` samples into shuffled mini batches of at most `size`, as even as possible."""
-    order = torch.randperm(count, generator=generator)
-    return [part.tolist() for part in order.tensor_split(max(1, -(-count // size)))]
+def mini_batches(groups: Sequence[int], size: int, generator: torch.Generator) -> list[list[int]]:
+    """Split samples into shuffled mini batches of at most `size` groups, as even as possible.
+
+    Args:
+        groups: The group of each sample. A group is not split: its advantages are relative to each other, and its
+            samples share the work on their prompt.
+        size: Groups (prompts) of a mini batch.
+        generator: Shuffles the groups; on the CPU.
+
+    Returns:
+        The numbers of the samples of each mini batch.
+    """
+    members: dict[int, list[int]] = {}
+    for row, group in enumerate(groups):
+        members.setdefault(group, []).append(row)
+    names = list(members)
+    order = torch.randperm(len(names), generator=generator)
+    parts = order.tensor_split(max(1, -(-len(names) // size)))
+    return [[row for place in part.tolist() for row in members[names[place]]] for part in parts]
 
 
 def _written_positions(sample: Sample) -> Tensor:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from agentic_rl.backends.local.batches import MicroBatch, StepBatch
+from agentic_rl.backends.local.batches import StepBatch
+from agentic_rl.backends.local.layout import MicroBatch
 
 
 def written_logits(model: PreTrainedModel, micro: MicroBatch, temperature: float = 1.0) -> Tensor:
@@ -28,9 +29,12 @@ def written_logits(model: PreTrainedModel, micro: MicroBatch, temperature: float
     head = model.get_output_embeddings()
     hook = head.register_forward_pre_hook(keep_predicting)
     try:
-        positions = torch.arange(micro.input_ids_BL.shape[1], device=micro.input_ids_BL.device)[None]
-        # No attention mask: padding stands on the right, where a causal model's tokens can't see it.
-        output = model(input_ids=micro.input_ids_BL, position_ids=positions, use_cache=False)
+        output = model(
+            input_ids=micro.input_ids_RL,
+            position_ids=micro.positions_RL,
+            attention_mask=micro.mask_R1LL,
+            use_cache=False,
+        )
     finally:
         hook.remove()
     logits_NV: Tensor = output.logits.float()

@@ -15,8 +15,9 @@ from agentic_rl.algorithms import schedules
 from agentic_rl.algorithms.advantages import group_relative_advantages
 from agentic_rl.algorithms.aggregation import LossAggregation, token_weights
 from agentic_rl.algorithms.kl import AdaptiveKLController, FixedKLController, KLController
-from agentic_rl.backends.local.batches import MicroBatch, Sample, StepBatch, mini_batches
+from agentic_rl.backends.local.batches import Sample, StepBatch, mini_batches
 from agentic_rl.backends.local.forward import logprobs_of, written_logits, written_logprobs
+from agentic_rl.backends.local.layout import Layout, MicroBatch
 from agentic_rl.backends.local.objective import Evidence, Objective
 from agentic_rl.backends.local.reference import Reference
 from agentic_rl.backends.local.step_metrics import StepMetrics
@@ -65,7 +66,7 @@ class Learner:
         self._config = config
         self._section = section
         self._total_steps = total_steps
-        self._pad_id = pad_id
+        self._layout = Layout.of(model, pad_id)
         self._objective = Objective(config, section)
         self._optimizer = torch.optim.AdamW(
             model.parameters(), lr=config.lr, betas=BETAS, weight_decay=config.weight_decay, fused=True
@@ -106,12 +107,12 @@ class Learner:
         metrics.add("policy/lr", torch.tensor(self.lr))
         for group in self._optimizer.param_groups:
             group["lr"] = self.lr
-        batch = StepBatch(samples, self._pad_id, self._model.device)
+        batch = StepBatch(samples, self._layout, self._model.device)
         if len(batch.sample_N):
             evidence = self._evidence(batch, metrics)
-            size = self._section.ppo_mini_batch_size * self._config.rollout_n
+            groups, prompts = batch.groups_B.tolist(), self._section.ppo_mini_batch_size
             for _ in range(self._section.ppo_epochs):
-                for rows in mini_batches(len(batch), size, rng):
+                for rows in mini_batches(groups, prompts, rng):
                     self._update_mini_batch(batch, rows, evidence, rng, metrics)
         self._step += 1
         means = metrics.means()

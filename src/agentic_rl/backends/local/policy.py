@@ -56,7 +56,6 @@ def load_policy(
             folder,
             config=config,
             dtype=torch.float32,
-            attn_implementation="sdpa",
             local_files_only=True,
             trust_remote_code=trust_remote_code,
         )

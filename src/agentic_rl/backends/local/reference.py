@@ -12,8 +12,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from agentic_rl.algorithms.kl import KLKind, exact_kl, kl_estimate
-from agentic_rl.backends.local.batches import MicroBatch, StepBatch
+from agentic_rl.backends.local.batches import StepBatch
 from agentic_rl.backends.local.forward import written_logits, written_logprobs
+from agentic_rl.backends.local.layout import MicroBatch
 
 
 class Reference:

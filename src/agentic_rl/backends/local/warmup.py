@@ -18,6 +18,7 @@ from agentic_rl.agents.agent import ToolSpec
 from agentic_rl.agents.task import Message
 from agentic_rl.backends.local.batches import Sample, StepBatch
 from agentic_rl.backends.local.forward import written_logits, written_logprobs
+from agentic_rl.backends.local.layout import Layout
 from agentic_rl.backends.local.learner import NonFiniteLossError
 from agentic_rl.rollout.chat import ChatFormat
 
@@ -113,7 +114,7 @@ def _step(
     grad_clip: float,
 ) -> float:
     samples = [demonstration.sample for demonstration in demonstrations]
-    batch = StepBatch(samples, pad_id=0, device=model.device)
+    batch = StepBatch(samples, Layout(pad_id=0), model.device)
     weights = [weight for demonstration in demonstrations for weight in demonstration.weights if weight > 0]
     weights_N = torch.tensor(weights, device=model.device)
     weights_N /= weights_N.sum()
