@@ -5,7 +5,7 @@ an error. Whoever loads a configuration keeps those by dotted key (`Loaded.check
 training opens exactly what was checked: `loaded.checked["local.train_files"].open()`.
 """
 
-from agentic_rl.config.secure_paths.check import Kind, PathCheck, check_path, check_prefix
+from agentic_rl.config.secure_paths.check import Kind, PathCheck, check_path, check_prefix, prefix_files
 from agentic_rl.config.secure_paths.fix import Fix, fix_permissions
 from agentic_rl.config.secure_paths.opening import CheckedPath, PathChangedError
 
@@ -18,4 +18,5 @@ __all__ = [
     "check_path",
     "check_prefix",
     "fix_permissions",
+    "prefix_files",
 ]

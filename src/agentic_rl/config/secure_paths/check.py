@@ -13,7 +13,7 @@ from agentic_rl.config.secure_paths.offences import Offences
 from agentic_rl.config.secure_paths.opening import CheckedPath
 from agentic_rl.config.secure_paths.pages import KIND, TOO_LARGE, finding
 from agentic_rl.config.secure_paths.text import shown
-from agentic_rl.config.secure_paths.value import check_value, instead, without_trailing_slash
+from agentic_rl.config.secure_paths.value import check_value, instead, tidied
 from agentic_rl.config.secure_paths.walk import MAX_ENTRIES, MAX_LEVELS, TooLargeError, walk
 
 Kind = Literal["file", "folder", "any"]
@@ -38,7 +38,7 @@ def check_path(value: str, key: str, kind: Kind = "any") -> PathCheck:
     wrong = check_value(value, key)
     if wrong:
         return PathCheck([wrong])
-    path = without_trailing_slash(value)
+    path = tidied(value)
     findings, status = locate(path, key)
     if status is None:
         return PathCheck(findings)
@@ -56,21 +56,25 @@ def check_prefix(value: str, key: str) -> PathCheck:
     Where nothing is called `value` itself, every file of its folder whose name begins with the last part of `value` is
     checked as `check_path` does; `checked` is None then, since there is no one file to open.
     """
-    path = without_trailing_slash(value)
-    if check_value(value, key) or os.path.lexists(path):
-        return check_path(value, key)
-    matching = _beginning_with(path)
+    matching = [] if check_value(value, key) else prefix_files(value)
     findings = [one for name in matching for one in check_path(name, key, "file").findings]
     return PathCheck(list(dict.fromkeys(findings))) if matching else check_path(value, key)
 
 
-def _beginning_with(prefix: str) -> list[str]:
-    folder, _, start = prefix.rpartition("/")
+def prefix_files(value: str) -> list[str]:
+    """The files, links included, that an absolute `value` means by being the beginning of their names.
+
+    None where something is called `value` itself, or where it ends in a slash and can only be a folder.
+    """
+    folder, _, start = tidied(value).rpartition("/")
+    if value.endswith("/") or os.path.lexists(value):
+        return []
     try:
         with os.scandir(folder or "/") as entries:
-            return sorted(f"{folder}/{entry.name}" for entry in entries if entry.name.startswith(start))
+            files = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+    return [f"{folder}/{name}" for name in sorted(files) if name.startswith(start)]
 
 
 def _wrong_kind(path: str, key: str, kind: Kind, status: os.stat_result) -> Finding | None:

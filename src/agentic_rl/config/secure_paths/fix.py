@@ -9,7 +9,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from agentic_rl.config.secure_paths import modes
 from agentic_rl.config.secure_paths.text import shown, too_wide, user_name
-from agentic_rl.config.secure_paths.value import check_value, without_trailing_slash
+from agentic_rl.config.secure_paths.value import check_value, tidied
 from agentic_rl.config.secure_paths.walk import MAX_LEVELS
 
 
@@ -46,7 +46,7 @@ def fix_permissions(paths: Iterable[str]) -> list[Fix]:
         if reason:
             fixes.append(Fix(value, reason=reason))
         else:
-            path = without_trailing_slash(value)
+            path = tidied(value)
             fixes.extend(_fix(path, None, path))
     return fixes
 

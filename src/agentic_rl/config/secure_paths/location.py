@@ -18,7 +18,7 @@ MAX_NEIGHBOURS = 2000
 
 
 def locate(path: str, key: str) -> tuple[list[Finding], os.stat_result | None]:
-    """What stands at the absolute `path` (its own status, never a link's target's), and what is wrong on the way."""
+    """What stands at the `tidied` path (its own status, never a link's target's), and what is wrong on the way."""
     link = ""
     for part in prefixes(path):
         try:
@@ -35,7 +35,7 @@ def locate(path: str, key: str) -> tuple[list[Finding], os.stat_result | None]:
 
 def prefixes(path: str) -> list[str]:
     """`/a/b` as `/`, `/a`, `/a/b`."""
-    names = [name for name in path.split("/") if name]
+    names = path.split("/")[1:] if path != "/" else []
     return list(accumulate(names, lambda above, name: f"{above.rstrip('/')}/{name}", initial="/"))
 
 
@@ -50,7 +50,9 @@ def _unreachable(part: str, key: str, error: OSError) -> Finding:
     if error.errno == errno.ELOOP:
         return _is_link(above, key)
     message = f"{shown(part)} can't be looked at: {error.strerror}"
-    return finding(UNREADABLE, key, message, f"ls -ld {quoted(above)} shows who may; your user must be able to enter")
+    return finding(
+        UNREADABLE, key, message, f"ls -ld {quoted(above)}  # shows who may; your user must be able to enter"
+    )
 
 
 def _neighbour(folder: str, missing: str) -> str:

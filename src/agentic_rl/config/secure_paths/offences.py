@@ -91,13 +91,13 @@ class Offences:
         if page in (FOLDER_MODE, FILE_MODE):
             if too_wide(self._path):
                 return too_wide(self._path)
-            return " && ".join(self._chmods(place)) + "  or: agentic-rl check FILE --fix-permissions"
+            return " && ".join(self._chmods(place)) + "  # or: agentic-rl check FILE --fix-permissions"
         if page is OWNER:
-            return f"sudo chown -R {quoted(user_name(self._user))} {place}, or copy it and name the copy"
+            return f"sudo chown -R {quoted(user_name(self._user))} {place}  # or copy it and name the copy"
         if page is LINK:
-            return f"cp -rL {place} COPY makes a copy without links; name that one"
+            return f"cp -rL {place} COPY  # a copy without links; name that one"
         if page is UNREADABLE:
-            return f"ls -lR {place} shows the modes; what you own must be readable for you"
+            return f"ls -lR {place}  # shows the modes; what you own must be readable for you"
         return "check again when nothing writes there" if page is UNSTEADY else "move it out of there"
 
     def _chmods(self, place: str) -> list[str]:

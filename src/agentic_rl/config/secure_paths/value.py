@@ -19,11 +19,12 @@ def check_value(value: str, key: str) -> Finding | None:
     return _not_a_path(value, key) or _too_long(value, key) or _unexpanded(value, key) or _not_absolute(value, key)
 
 
-def without_trailing_slash(path: str) -> str:
-    """`path` without the endings (`/`, `/.`) that would make the system follow a link it ends in."""
-    while len(path) > 1 and path.endswith(("/", "/.")):
-        path = path[:-1] if path.endswith("/") else path[:-2]
-    return path or "/"
+def tidied(path: str) -> str:
+    """An absolute path without double slashes, `.`, and a slash at the end, which would follow a link it ends in.
+
+    `..` stays: after a link it does not lead back.
+    """
+    return "/" + "/".join(name for name in path.split("/") if name not in ("", "."))
 
 
 def instead(key: str, path: str) -> str:
