@@ -97,7 +97,11 @@ class Broken:
     def _with_quotes(self) -> str:
         if isinstance(self.value, bool):
             return "yes, no, on, off, true and false are switches to YAML; put quotes around text"
-        return self.remedy if isinstance(self.value, dict) else f'if text is meant: {self.name}: "{show(self.value)}"'
+        return (
+            self.remedy
+            if isinstance(self.value, (dict, bytes, set))
+            else f'if text is meant: {self.name}: "{show(self.value)}"'
+        )
 
     def _whole(self, value: float) -> str:
         whole = round(value)

@@ -44,7 +44,7 @@ ONLY_WITH = (
     Condition(("kl_loss_coeff", "kl_loss_type"), "use_kl_loss", True),
     Condition(("kl_penalty", "kl_coef", "kl_ctrl_type"), "use_kl_in_reward", True),
     Condition(("kl_horizon", "kl_target"), "kl_ctrl_type", "adaptive", ("verl", "mindspeed_rl", "local")),
-    Condition(("gamma", "lam"), "adv_estimator", "gae"),
+    Condition(("gamma", "lam"), "adv_estimator", "gae", ("verl",)),
     Condition(("sft_steps", "sft_batch_size", "sft_lr", "sft_context_weight"), "sft_files", ..., ("local",)),
 )
 

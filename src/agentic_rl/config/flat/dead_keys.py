@@ -26,6 +26,7 @@ class Dead:
 
 _NO_ENGINE = "the embedded engine of local has no such setting"
 _ONE_DEVICE = "local runs on one device"
+_GROUPS = "only gae discounts rewards, and local has grpo alone"
 _NO_EXPERTS = "this version runs with 1"
 
 _EVERYWHERE = {
@@ -46,6 +47,7 @@ DEAD: dict[str, dict[str, Dead]] = {
         **_NOT_MINDSPEED,
         "infer_pipeline_parallel_size": Dead("verl runs with 1", "infer_pipeline_parallel_size: 1", (1,)),
         "clip_grad": Dead("verl reads verl.grad_clip instead", "write grad_clip below `verl:`"),
+        "num_node": Dead("verl reads verl.nnodes instead", "write nnodes below `verl:`", (1,)),
         "offload_train_param": Dead("verl reads verl.fsdp_param_offload instead", "fsdp_param_offload: true", (False,)),
         "offload_train_optimizer": Dead(
             "verl reads verl.fsdp_optimizer_offload instead", "fsdp_optimizer_offload: true", (False,)
@@ -64,6 +66,8 @@ DEAD: dict[str, dict[str, Dead]] = {
         "infer_tensor_parallel_size": Dead(_ONE_DEVICE, "infer_tensor_parallel_size: 1", (1,)),
         "num_gpus_per_node": Dead(_ONE_DEVICE, "num_gpus_per_node: 1", (1,)),
         "num_node": Dead(_ONE_DEVICE, "num_node: 1", (1,)),
+        "gamma": Dead(_GROUPS, "gamma: 1.0", (1.0,)),
+        "lam": Dead(_GROUPS, "lam: 1.0", (1.0,)),
         "gpu_memory_utilization": Dead(_NO_ENGINE),
         "dtype": Dead("local computes in float32"),
         "enforce_eager": Dead(_NO_ENGINE, "enforce_eager: true", (True,)),

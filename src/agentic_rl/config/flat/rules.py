@@ -125,18 +125,11 @@ def evaluation_before_training(facts: Facts) -> Iterator[Problem]:
 @rule(RELATIONS, "ARL209", "Two numbers of nodes", "error")
 def nodes_of_verl(facts: Facts) -> Iterator[Problem]:
     """The nodes of verl are `verl.nnodes`; `num_node` is the key of mindspeed_rl. Written both, they must agree."""
-    if facts["train_backend"] != "verl" or not facts.wrote("num_node"):
+    if facts["train_backend"] != "verl" or not (facts.wrote("num_node") and facts.wrote("verl.nnodes")):
         return
     own, shared = facts["verl.nnodes"], facts["num_node"]
-    if own == shared:
-        return
-    if facts.wrote("verl.nnodes"):
+    if own != shared:
         yield Problem("num_node", f"{show(shared)} nodes, but verl.nnodes is {show(own)}", "remove num_node")
-    else:
-        message = (
-            f"{show(shared)} has no effect with train_backend verl: the key is verl.nnodes, {show(own)} by default"
-        )
-        yield Problem("num_node", message, f"nnodes: {show(shared)} below `verl:`", "warning")
 
 
 @rule(RELATIONS, "ARL210", "Training sequences longer than the engine's", "error")

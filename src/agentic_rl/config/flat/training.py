@@ -96,7 +96,7 @@ class TrainingKeys(Level):
     val_only: bool = False
     """Validate without training. The same holds where `test_only` is true."""
     test_freq: Interval = -1
-    """Training steps between two validations; -1 validates only at the ends."""
+    """Training steps between two validations; -1: none while training."""
 
     @property
     def effective_ppo_mini_batch_size(self) -> int:
