@@ -93,7 +93,8 @@ class Offences:
                 return too_wide(self._path)
             return " && ".join(self._chmods(place)) + "  # or: agentic-rl check FILE --fix-permissions"
         if page is OWNER:
-            return f"sudo chown -R {quoted(user_name(self._user))} {place}  # or copy it and name the copy"
+            user = quoted(user_name(self._user).removeprefix("uid "))
+            return f"sudo chown -R {user} {place}  # or copy it and name the copy"
         if page is LINK:
             return f"cp -rL {place} COPY  # a copy without links; name that one"
         if page is UNREADABLE:

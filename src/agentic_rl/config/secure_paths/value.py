@@ -30,7 +30,7 @@ def tidied(path: str) -> str:
 def instead(key: str, path: str) -> str:
     """A hint that says what to write for `key`."""
     name = key.rpartition(".")[2]
-    return f"{name}: {shown(path)}" if name else shown(path)
+    return f"{name}: {shown(path)}" if name else f"use {shown(path)}"
 
 
 def _not_a_path(value: str, key: str) -> Finding | None:
