@@ -182,8 +182,9 @@ def _validate(loaded: Loaded, overridden: Overridden, files: bool) -> None:
 
 
 def _not_looked_at(loaded: Loaded) -> Finding:
-    left_out = ", ".join([*loaded.paths(), "and the file's own mode and owner"])
-    return Finding(NOT_LOOKED_AT, "note", "", f"not looked at: {left_out}", "", loaded.document.file)
+    left_out = ", ".join(loaded.paths()) or "the files that the configuration names"
+    own = ", and the file's own mode and owner" if loaded.document.file else ""
+    return Finding(NOT_LOOKED_AT, "note", "", f"not looked at: {left_out}{own}", "", loaded.document.file)
 
 
 def _told(finding: Finding, overridden: Overridden) -> Finding:

@@ -53,7 +53,9 @@ def explain(error: Exception, lines: Sequence[str]) -> Remark:
             break
     else:
         cause = Cause(trouble.problem, "compare this line and the one above it with a file that works")
-    position = cause.position or Position(trouble.stopped[0] + 1, trouble.stopped[1] + 1)
+    position = cause.position or _start(*trouble.stopped)
+    if position.line > len(lines):  # the parser counts a line after the last one
+        position = Position(len(lines), len(lines[-1]) + 1)
     return Remark(SYNTAX, f"not valid YAML: {cause.message}", cause.hint, position)
 
 
@@ -153,6 +155,13 @@ def _open_bracket(trouble: Trouble) -> Cause | None:
     )
 
 
+def _unfinished(trouble: Trouble) -> Cause | None:
+    at_end = not "".join(trouble.lines[trouble.stopped[0] :])[trouble.stopped[1] :].strip()
+    if "flow" not in trouble.problem or not at_end:
+        return None
+    return Cause("the text ends inside brackets", "close the list with ] or the section with }")
+
+
 def _mistyped(trouble: Trouble) -> Cause | None:
     for number in trouble.suspects():
         cause = mistyped_pair(trouble.line(number))
@@ -247,6 +256,7 @@ _LOOKS: tuple[Callable[[Trouble], Cause | None], ...] = (
     _invisible,
     _mistyped,
     _open_bracket,
+    _unfinished,
     _two_colons,
     _too_deep,
     _alias,

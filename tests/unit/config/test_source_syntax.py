@@ -30,6 +30,8 @@ from agentic_rl.config.source import parse
         ('a: "x" y\n', (1, 8), "text follows the closing quote"),
         ("a: [1, 2\nb: 3\n", (1, 4), "the [ that opens here is not closed"),
         ("a: {x: 1\nb: 2\n", (1, 4), "the { that opens here is not closed"),
+        ("a: [", (1, 5), "the text ends inside brackets"),
+        ("a: {b:\n", (2, 1), "the text ends inside brackets"),
         ("a: [1 2, 'x' 'y']\n", (1, 4), "a comma is missing"),
         ("a: 1\n  b: 2\n", (2, 4), "this line is indented under a key that already has a value"),
         ("a: b: c\n", (1, 5), "a second colon in one line"),
