@@ -14,6 +14,7 @@ from agentic_rl.rollout.engines.requests import Row
 
 _SMALLEST_CAPACITY = 64
 _FEWEST_SLOTS = 16
+_KEEP_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,10 @@ class Cache:
             pool.rows = [rows.get(row, row) for row in pool.rows]
 
     def clear(self) -> None:
-        """Drop all rows and give the memory back."""
+        """Drop all rows and give the memory back, small pools excepted: to get new memory takes longer than a step."""
         for pool in self.pools:
             pool.rows.clear()
-            if pool.slots:
+            if pool.kv.nbytes > _KEEP_BYTES:
                 pool.free()
 
     def keep(self, stays: Callable[[Row], bool]) -> None:

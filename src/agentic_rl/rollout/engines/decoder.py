@@ -11,6 +11,7 @@ H heads, K key-value heads, D head size, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,9 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (torch's own name for it)
 
 from agentic_rl.rollout.engines.cache import CacheShape, Pool
-from agentic_rl.rollout.engines.weights import Layer, Shape, read_layers, rotations
+from agentic_rl.rollout.engines.weights import Layer, Shape, read_layers, rotations, scaled
+
+_PIECE = 512
 
 
 @dataclass
@@ -81,11 +84,15 @@ class Decoder:
         self._model = model
         self._shape = Shape.of(model)
         self._scale = float(model.model.layers[0].self_attn.scaling)
-        weight = model.get_input_embeddings().weight
+        self._embedding, self._head = model.get_input_embeddings(), model.lm_head
+        weight = self._embedding.weight
         self.vocab_size = int(weight.shape[0])
         s = self._shape
         self.cache_shape = CacheShape(s.layers, s.kv_heads, s.head_dim, weight.dtype, weight.device)
         self._fast = weight.dtype is torch.float32 and weight.device.type == "cpu"
+        self._qkv_heads = (s.heads, 2 * s.kv_heads)
+        sizes = torch.tensor([weight.shape[1], s.head_dim], dtype=torch.float32, device=weight.device)
+        self._eps = (sizes * s.eps).sqrt()
         self._rotations = rotations(model, max_model_len)
         self.refresh()
 
@@ -93,63 +100,80 @@ class Decoder:
         """Copy the model's weights as they are now."""
         with torch.no_grad():
             self._layers = read_layers(self._model, self._shape)
+            self._norm = scaled(self._model.model.norm.weight)
 
     def forward(self, step: StepInput) -> Tensor:
         """The logits of every row's last token, shape (R, V)."""
-        model, eps = self._model, self._shape.eps
-        x = F.embedding(step.tokens, model.get_input_embeddings().weight)
-        cis = self._rotations[step.positions]
+        x = F.embedding(step.tokens, self._embedding.weight)
+        cis = self._rotations.index_select(0, step.positions)
         last = len(self._layers) - 1
         for index, layer in enumerate(self._layers):
-            qkv = self._project(x, layer, cis)
-            self._store(qkv, index, step)
-            chunks = step.chunks if index < last else []
-            attended = self._attend(qkv, index, step.heads, chunks)
-            x = _layer_tail(x[: len(attended)], attended, layer, eps)
-        norm = model.model.norm
-        return F.linear(F.rms_norm(x, norm.weight.shape, norm.weight, eps), model.lm_head.weight)
+            qkv = _in_pieces(self._project, layer, x, cis)
+            queries, kv = qkv.split_with_sizes(self._qkv_heads, 1)
+            self._store(kv, index, step)
+            attended = self._attend(queries, index, step.heads, step.chunks if index < last else [])
+            if index == last and step.chunks:
+                x = x[: attended.shape[0]]
+            x = _in_pieces(self._finish, layer, x, attended)
+        return F.linear(_unit(x, self._eps[0]).mul_(self._norm), self._head.weight)
 
-    def _project(self, x: Tensor, layer: Layer, cis: Tensor) -> Tensor:
+    def _project(self, layer: Layer, x: Tensor, cis: Tensor) -> Tensor:
         """Queries, keys (both rotated) and values, shape (T, H + 2 * K, D)."""
-        s = self._shape
-        normed = F.rms_norm(x, x.shape[-1:], None, s.eps)
-        qkv = torch.mm(normed, layer.qkv) if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, normed, layer.qkv)
-        qkv = qkv.view(len(x), -1, s.head_dim)
-        qk = qkv[:, : s.heads + s.kv_heads]
+        s, tokens = self._shape, x.shape[0]
+        unit = _unit(x, self._eps[0])
+        flat = torch.mm(unit, layer.qkv) if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, unit, layer.qkv)
+        qkv = flat.view(tokens, -1, s.head_dim)
+        qk = qkv.narrow(1, 0, s.heads + s.kv_heads)
         if layer.qk_norm is not None:
-            torch.mul(F.rms_norm(qk, (s.head_dim,), None, s.eps), layer.qk_norm, out=qk)
-        pairs = qk.unflatten(-1, (-1, 2))
+            torch.mul(_unit(qk, self._eps[1]), layer.qk_norm, out=qk)
+        pairs = qk.view(tokens, -1, s.head_dim // 2, 2)
         if self._fast:
             torch.view_as_complex(pairs).mul_(cis)
         else:
             pairs.copy_(torch.view_as_real(torch.view_as_complex(pairs.float()) * cis))
         return qkv
 
-    def _store(self, qkv: Tensor, index: int, step: StepInput) -> None:
-        kv = qkv[:, self._shape.heads :]
+    def _store(self, kv: Tensor, index: int, step: StepInput) -> None:
         parts: list[Part] = [*step.heads, *step.chunks]
         for part in parts:
-            part.pool.entries[index].index_put_((part.entries,), kv[part.start : part.stop])
+            new = kv if len(parts) == 1 else kv[part.start : part.stop]
+            part.pool.entries[index].index_put_((part.entries,), new)
 
-    def _attend(self, qkv: Tensor, index: int, heads: list[Heads], chunks: list[Chunks]) -> Tensor:
+    def _attend(self, queries: Tensor, index: int, heads: list[Heads], chunks: list[Chunks]) -> Tensor:
         """What attention gives for the heads and the chunks, shape (T or R, H * D)."""
-        queries = qkv[:, : self._shape.heads]
-        parts = [self._attend_heads(queries[h.start : h.stop], index, h) for h in heads]
+        parts = [self._attend_heads(queries, index, h) for h in heads]
         parts += [self._attend_chunks(queries, index, c) for c in chunks]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _attend_heads(self, queries: Tensor, index: int, heads: Heads) -> Tensor:
-        s, rows = self._shape, len(queries)
-        q = queries.reshape(rows * s.kv_heads, -1, s.head_dim)
-        keys = heads.pool.keys[index][: len(q), : heads.length]
-        values = heads.pool.values[index][: len(q), : heads.length]
-        bias = heads.bias[:, :, : heads.length]
+        s, rows = self._shape, heads.stop - heads.start
+        batch = rows * s.kv_heads
+        q = queries.narrow(0, heads.start, rows).reshape(batch, -1, s.head_dim)
+        keys = heads.pool.keys[index][:batch, : heads.length]
+        values = heads.pool.values[index][:batch, : heads.length]
+        bias = heads.bias.narrow(2, 0, heads.length)
         if self._fast:
-            scores = torch.baddbmm(bias, q, keys.transpose(1, 2), alpha=self._scale)
+            scores = torch.baddbmm(bias, q, keys.mT, alpha=self._scale)
             out = torch.bmm(torch.softmax(scores, -1), values)
         else:
             out = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias, scale=self._scale)
         return out.view(rows, -1)
+
+    def _finish(self, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
+        """What follows attention in a layer: output map and feed-forward part, both with their residuals."""
+        x = torch.addmm(x, attended, layer.out)
+        if layer.out_bias is not None:
+            x += layer.out_bias
+        unit = _unit(x, self._eps[0])
+        if layer.gate_up_bias is None:
+            gate_up = torch.mm(unit, layer.gate_up)
+        else:
+            gate_up = torch.addmm(layer.gate_up_bias, unit, layer.gate_up)
+        gate, up = gate_up.split(layer.down.shape[0], 1)
+        x = torch.addmm(x, F.silu(gate).mul_(up), layer.down)
+        if layer.down_bias is not None:
+            x += layer.down_bias
+        return x
 
     def _attend_chunks(self, queries: Tensor, index: int, chunks: Chunks) -> Tensor:
         s, rows, length = self._shape, len(chunks.slots), chunks.bias.shape[-1]
@@ -161,17 +185,19 @@ class Decoder:
         return out.transpose(1, 2).reshape(-1, s.heads * s.head_dim)[chunks.places]
 
 
-def _layer_tail(x: Tensor, attended: Tensor, layer: Layer, eps: float) -> Tensor:
-    """What follows attention in a layer: output map, feed-forward part, both with their residuals."""
-    x = torch.addmm(x, attended, layer.out)
-    if layer.out_bias is not None:
-        x += layer.out_bias
-    normed = F.rms_norm(x, x.shape[-1:], None, eps)
-    gate_up = torch.mm(normed, layer.gate_up)
-    if layer.gate_up_bias is not None:
-        gate_up += layer.gate_up_bias
-    gate, up = gate_up.chunk(2, -1)
-    x = torch.addmm(x, F.silu(gate).mul_(up), layer.down)
-    if layer.down_bias is not None:
-        x += layer.down_bias
-    return x
+def _in_pieces(compute: Callable[[Layer, Tensor, Tensor], Tensor], layer: Layer, a: Tensor, b: Tensor) -> Tensor:
+    """Compute for some hundred tokens at a time: what lies between stays in the CPU's cache (three times as fast)."""
+    if a.shape[0] <= _PIECE or a.device.type != "cpu":
+        return compute(layer, a, b)
+    pieces = zip(a.split(_PIECE), b.split(_PIECE), strict=True)
+    return torch.cat([compute(layer, a_piece, b_piece) for a_piece, b_piece in pieces])
+
+
+def _unit(x: Tensor, eps: Tensor) -> Tensor:
+    """Divide by the length of the last dimension; `eps` is added to it as if it were one more dimension.
+
+    The root-mean-square norm but for a factor, which the weights hold (`weights.scaled`), in half the time.
+    """
+    if x.dtype is not torch.float32:
+        return _unit(x.float(), eps).to(x.dtype)
+    return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).hypot_(eps)

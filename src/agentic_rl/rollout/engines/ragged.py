@@ -19,7 +19,7 @@ class RaggedEngine(QueueEngine):
     """Decodes rows at their own positions, without padding, for the models of `weights.supports`.
 
     Reads the model's parameters as they are: an optimizer's step is noticed, and drops what was cached. Only writes
-    through `Tensor.data` need a call of `weights_changed()`. A copy of the layers' weights is held.
+    through `Tensor.data` need a call of `weights_changed()`; parameters replaced by others need a new engine. A copy of the layers' weights is held.
 
     Args:
         model: A transformers causal language model.
@@ -45,8 +45,8 @@ class RaggedEngine(QueueEngine):
             )
         self._decoder = Decoder(model, max_model_len)
         super().__init__(max_model_len=max_model_len, vocab_size=self._decoder.vocab_size)
-        self._model = model
-        self._versions = versions(model)
+        self._parameters = list(model.parameters())
+        self._versions = versions(self._parameters)
         self._scheduler = Scheduler(
             self._decoder.cache_shape,
             max_model_len=max_model_len,
@@ -62,7 +62,7 @@ class RaggedEngine(QueueEngine):
 
     def weights_changed(self) -> None:
         """Drop what was cached and read the weights again; rows in flight read their tokens again."""
-        self._versions = ()
+        self._versions = []
         self._scheduler.forget_cached()
         self._batch = None
 
@@ -83,7 +83,7 @@ class RaggedEngine(QueueEngine):
         return [] if batch is None else self._decode(batch)
 
     def _follow_weights(self) -> None:
-        now = versions(self._model)
+        now = versions(self._parameters)
         if self._versions != now:
             self.weights_changed()
             self._decoder.refresh()

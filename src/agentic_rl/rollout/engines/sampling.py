@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 (torch's own name for it)
 
 from agentic_rl.rollout.engines.base import SamplingParams
 
@@ -18,6 +19,7 @@ _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
 _UNIFORM_BITS = 50  # so that a uniform number times a sum stays below the sum in double precision
 _LOOK_AHEAD = 64
+_GREEDY_BELOW = 1e-5  # as vLLM: logits divided by less overflow
 _FLAT_VOCABULARY = 4096  # up to here one cumulative sum is faster than two levels of them
 _BLOCK = 256
 
@@ -57,48 +59,48 @@ def pick(weights_RV: Tensor, uniform_R: Tensor) -> Tensor:
     """
     vocabulary = weights_RV.shape[1]
     if vocabulary <= _FLAT_VOCABULARY:
-        return _search(weights_RV, uniform_R)[0]
-    padding = -vocabulary % _BLOCK
-    blocks = torch.nn.functional.pad(weights_RV, (0, padding)).unflatten(1, (-1, _BLOCK))
-    block, rest = _search(blocks.sum(-1, dtype=torch.float64), uniform_R)
-    chosen = blocks[torch.arange(len(blocks), device=block.device), block]
-    return block * _BLOCK + _search(chosen, rest)[0]
+        return _search(weights_RV, uniform_R[:, None])[0][:, 0]
+    blocks = F.pad(weights_RV, (0, -vocabulary % _BLOCK)).unflatten(1, (-1, _BLOCK))
+    masses = blocks.sum(-1, dtype=torch.float64)
+    block, sums, target = _search(masses, uniform_R[:, None])
+    mass = masses.gather(1, block)
+    rest = (target - (sums.gather(1, block) - mass)) / mass
+    chosen = blocks[torch.arange(len(blocks), device=block.device), block[:, 0]]
+    inside, _, _ = _search(chosen, rest.clamp_(0.0, 1.0 - 2.0**-_UNIFORM_BITS))
+    return (block * _BLOCK + inside)[:, 0]
 
 
-def _search(weights_RN: Tensor, uniform_R: Tensor) -> tuple[Tensor, Tensor]:
-    """The entry that the uniform number falls on, and where in it, again from 0 to 1."""
+def _search(weights_RN: Tensor, uniform_R1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The entry that the uniform number falls on, the cumulative sums, and the sum searched for."""
     sums = weights_RN.cumsum(-1, dtype=torch.float64)
-    target = sums[:, -1:] * uniform_R[:, None]
-    index = torch.searchsorted(sums, target, right=True).clamp_(max=weights_RN.shape[1] - 1)
-    width = weights_RN.gather(1, index).to(torch.float64)
-    inside = (target - (sums.gather(1, index) - width)) / width
-    return index[:, 0], inside[:, 0].clamp_(0.0, 1.0 - 2.0**-_UNIFORM_BITS)
+    target = sums[:, -1:] * uniform_R1
+    index = torch.searchsorted(sums, target, right=True)
+    return index.clamp_(max=weights_RN.shape[1] - 1), sums, target  # beyond the end only if weights are NaN
 
 
 class Sampler:
     """The sampling parameters of a batch of rows, as tensors."""
 
     def __init__(self, params: Sequence[SamplingParams], device: torch.device) -> None:
-        def column(values: list[float] | list[int], dtype: torch.dtype) -> Tensor:
-            return torch.tensor(values, dtype=dtype, device=device)
-
-        temperatures = [p.temperature or 1.0 for p in params]
-        greedy = [p.temperature == 0 for p in params]
-        self._all_greedy = all(greedy)
+        greedy = [p.temperature < _GREEDY_BELOW for p in params]
+        drawn = [p for p, g in zip(params, greedy, strict=True) if not g]
         self._greedy = torch.tensor(greedy, device=device) if any(greedy) else None
-        self._temperature = (
-            column(temperatures, torch.float32)[:, None] if any(t != 1.0 for t in temperatures) else None
-        )
-        self._seeds = column([_signed(p.seed) for p in params], torch.int64)
+        self._all_greedy = not drawn
+
+        def column(values: list[float], off: float, dtype: torch.dtype = torch.float32) -> Tensor | None:
+            """Shape (R, 1); None if no row that is drawn needs it."""
+            if all(v == off for v, g in zip(values, greedy, strict=True) if not g):
+                return None
+            return torch.tensor(values, dtype=dtype, device=device)[:, None]
+
+        self._temperature = column([1.0 if g else p.temperature for p, g in zip(params, greedy, strict=True)], 1.0)
+        self._top_k = column([max(p.top_k, 0) for p in params], 0, torch.int64)
+        self._max_k = max((p.top_k for p in drawn), default=0)
+        self._top_p = column([p.top_p for p in params], 1.0, torch.float64)
+        self._min_p = column([p.min_p for p in params], 0.0)
+        self._seeds = torch.tensor([_signed(p.seed) for p in params], device=device)
         self._uniforms = torch.empty(0, len(params), dtype=torch.float64, device=device)
         self._used = 0
-        drawn = [p for p in params if p.temperature > 0]
-        self._top_k = column([max(p.top_k, 0) for p in params], torch.int64)
-        self._max_k = max((p.top_k for p in drawn), default=0)
-        self._top_p = column([p.top_p for p in params], torch.float64)[:, None]
-        self._min_p = column([p.min_p for p in params], torch.float32)[:, None]
-        self._any_top_p = any(p.top_p < 1 for p in drawn)
-        self._any_min_p = any(p.min_p > 0 for p in drawn)
 
     def sample(self, logits_RV: Tensor, positions_R: Tensor) -> tuple[Tensor, Tensor]:
         """A token for every row, and its log-probability before truncation; both of shape (R,).
@@ -115,7 +117,7 @@ class Sampler:
             tokens = pick(self._truncate(probabilities), self._next_uniforms(positions_R))
             if self._greedy is not None:
                 tokens = torch.where(self._greedy, logits.argmax(-1), tokens)
-        return tokens, probabilities.gather(1, tokens[:, None])[:, 0].log()
+        return tokens, probabilities.gather(1, tokens[:, None])[:, 0].log_()
 
     def _next_uniforms(self, positions: Tensor) -> Tensor:
         """This step's numbers; a batch that stays together gets those of more and more steps at once."""
@@ -129,11 +131,11 @@ class Sampler:
     def _truncate(self, probabilities: Tensor) -> Tensor:
         """The probabilities with 0 for what min_p, top_k and top_p exclude."""
         kept = probabilities
-        if self._any_min_p:
+        if self._min_p is not None:
             kept = kept.masked_fill(kept < self._min_p * kept.amax(-1, keepdim=True), 0.0)
-        if self._max_k > 0:
+        if self._top_k is not None:
             kept = _keep_top_k(kept, self._top_k, self._max_k)
-        if self._any_top_p:
+        if self._top_p is not None:
             kept = _keep_top_p(kept, self._top_p)
         return kept
 
@@ -141,8 +143,8 @@ class Sampler:
 def _keep_top_k(probabilities: Tensor, top_k: Tensor, max_k: int) -> Tensor:
     """Keep the k most probable of each row, and what equals the k-th; 0 keeps all."""
     best = probabilities.topk(min(max_k, probabilities.shape[1]), dim=-1).values
-    last = best.gather(1, (top_k - 1).clamp(0, best.shape[1] - 1)[:, None])
-    return probabilities.masked_fill((probabilities < last) & (top_k > 0)[:, None], 0.0)
+    last = best.gather(1, (top_k - 1).clamp(0, best.shape[1] - 1))
+    return probabilities.masked_fill((probabilities < last) & (top_k > 0), 0.0)
 
 
 def _keep_top_p(probabilities: Tensor, top_p: Tensor) -> Tensor:

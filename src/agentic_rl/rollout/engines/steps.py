@@ -86,7 +86,7 @@ class Batch:
     def advance(self, sampled: Tensor) -> None:
         """Make the input of the next step, in which every row feeds the token that it sampled; no row may end."""
         step = self.input
-        positions = step.positions[: len(self.rows)] + 1
+        positions = self.next_positions
         for heads in step.heads:
             heads.entries += 1
             heads.length += 1

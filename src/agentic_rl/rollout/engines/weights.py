@@ -1,13 +1,15 @@
 """A model's weights in the form that the engine computes with.
 
 The layers' linear maps are copied: queries, keys and values in one matrix, gate and up in one, the norm before each
-folded into it, and the two halves of a rotated pair side by side. Embedding, final norm and output head are read
-where the model has them.
+folded into it, and the two numbers of a rotated pair side by side. Embedding and output head are read where the model
+has them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import torch
@@ -42,7 +44,7 @@ class Layer:
     qkv: Tensor
     qkv_bias: Tensor | None
     qk_norm: Tensor | None
-    """Shape (heads + key-value heads, head size); None without norms of queries and keys."""
+    """Scaled, shape (heads + key-value heads, head size); None without norms of queries and keys."""
     out: Tensor
     out_bias: Tensor | None
     gate_up: Tensor
@@ -83,7 +85,7 @@ def _read_layer(layer: Any, shape: Shape) -> Layer:
     qk_norm = None
     if hasattr(attention, "q_norm"):
         q, k = attention.q_norm.weight[pairs], attention.k_norm.weight[pairs]
-        qk_norm = torch.cat((q.expand(shape.heads, -1), k.expand(shape.kv_heads, -1))).contiguous()
+        qk_norm = torch.cat((scaled(q).expand(shape.heads, -1), scaled(k).expand(shape.kv_heads, -1)))
     return Layer(
         *_fuse(qkv, layer.input_layernorm.weight),
         qk_norm,
@@ -107,19 +109,24 @@ def _rotary_order(linear: nn.Linear, pairs: Tensor) -> tuple[Tensor, Tensor | No
 
 
 def _fuse(maps: list[tuple[Tensor, Tensor | None]], norm: Tensor) -> tuple[Tensor, Tensor | None]:
-    """One matrix (in, out) of several, with the norm's weight on its rows."""
-    weight = torch.cat([weight for weight, _ in maps]).t() * norm[:, None]
+    """One matrix (in, out) of several, for rows of unit length: with the norm's weight and its root of the size."""
+    weight = torch.cat([weight for weight, _ in maps]).t() * scaled(norm)[:, None]
     biases = [bias for _, bias in maps if bias is not None]
     return weight.contiguous(), torch.cat(biases) if biases else None
+
+
+def scaled(norm: Tensor) -> Tensor:
+    """The weight of a root-mean-square norm for what was divided by its length instead."""
+    return norm * sqrt(len(norm))
 
 
 def _copy(tensor: Tensor | None) -> Tensor | None:
     return None if tensor is None else tensor.detach().clone()
 
 
-def versions(model: Any) -> tuple[tuple[int, int], ...]:
-    """A mark that changes when a parameter is written to or replaced (writes through `.data` go unseen)."""
-    return tuple((p.data_ptr(), p._version) for p in model.parameters())
+def versions(parameters: Iterable[Tensor]) -> list[tuple[int, int]]:
+    """A mark that changes when a parameter is written to (unless through `.data`) or gets other memory."""
+    return [(p._version, p.data_ptr()) for p in parameters]
 
 
 def rotations(model: Any, length: int) -> Tensor:
