@@ -64,6 +64,8 @@ class Loaded:
 
     def fix_permissions(self) -> list[str]:
         """Give the configuration's file and the paths that it names the modes 750 and 640; one line for each change."""
+        if not self.document.whole or self.format != "flat":
+            return []  # whatever this file is, it is not ours to change
         own = [str(Path(self.document.file).absolute())] if self.document.file else []
         return [str(fix) for fix in secure_paths.fix_permissions([*own, *self.paths().values()])]
 
@@ -125,12 +127,18 @@ def _document(path: FilePath | Mapping[str, Any], files: bool) -> tuple[Document
     if isinstance(path, Mapping):
         return document_of(path), []
     name = os.fspath(path)
-    if not files or "\0" in name:
-        return read(name), []
-    own = secure_paths.check_path(str(Path(name).absolute()), "", "file")
+    own = _check_own(name) if files else secure_paths.PathCheck()
     document = read(name, own.checked.open if own.checked else None)
     unread = any(finding.line is None for finding in document.findings)
     return document, [] if unread else [replace(finding, file=name) for finding in own.findings]
+
+
+def _check_own(name: str) -> secure_paths.PathCheck:
+    try:
+        absolute = str(Path(name).absolute())
+    except OSError:  # the current folder was removed; reading will say that there is no such file
+        return secure_paths.PathCheck()
+    return secure_paths.check_path(absolute, "", "file")
 
 
 def _not_read_yet(document: Document, found: Format) -> Finding:

@@ -115,7 +115,7 @@ class _Builder:
             raise TooMuchError(f"more than {MAX_DEPTH} levels of nesting", node.position)
 
     def _target(self, event: yaml.AliasEvent) -> Node:
-        target = self._anchors.get(event.anchor)
+        target = self._anchors.get(str(event.anchor))
         if target is not None and target.complete:
             return target
         position = _position(event)
@@ -130,4 +130,5 @@ class _Builder:
 
 
 def _position(event: yaml.Event) -> Position:
-    return Position(event.start_mark.line + 1, event.start_mark.column + 1)
+    mark = event.start_mark
+    return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)

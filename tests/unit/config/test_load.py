@@ -167,6 +167,15 @@ def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     assert [code for code, *_ in told(load(tmp_path / "pipe"))] == ["ARL001"]
 
 
+def test_a_current_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert [code for code, *_ in told(load("config.yaml", environ={}))] == ["ARL001"]
+    monkeypatch.chdir(tmp_path)
+
+
 def test_a_file_swapped_after_its_check_is_not_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from agentic_rl.config import secure_paths
 
@@ -350,3 +359,12 @@ def test_fix_permissions_sets_the_modes_of_the_file_and_of_what_it_names(project
     lines = loaded.fix_permissions()
     assert [line.split()[:2] for line in lines] == [["chmod", "640"], ["chmod", "750"], ["chmod", "640"]]
     assert told(load(project.config, environ={})) == []
+
+
+def test_fix_permissions_leaves_alone_what_is_no_configuration(tmp_path: Path) -> None:
+    for text in ("a: [\n", "runner: 1\ncluster: 2\n"):
+        path = tmp_path / "other.yaml"
+        path.write_text(text)
+        path.chmod(0o644)
+        assert load(path, environ={}).fix_permissions() == []
+        assert path.stat().st_mode & 0o777 == 0o644
