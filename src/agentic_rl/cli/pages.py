@@ -1,8 +1,21 @@
-"""All rule pages: imports every module that owns codes."""
+"""All rule pages, for `agentic-rl explain` and the documentation.
+
+`python -m agentic_rl.cli.pages > docs/reference/findings.md` writes the latter; a test compares the two.
+"""
 
 from __future__ import annotations
 
 from agentic_rl.config.rules import PAGES, Page
+
+_INTRODUCTION = """\
+# Findings
+
+<!-- Made from the rules by `python -m agentic_rl.cli.pages`; do not edit. -->
+
+Every code that `agentic-rl check` and the trainers report. `agentic-rl explain CODE` prints one of these pages.
+Codes are stable: 0xx reading, 1xx single values, 2xx relations between keys, 3xx paths and files, 4xx the content of
+files, 5xx backends.
+"""
 
 
 def all_pages() -> dict[str, Page]:
@@ -13,3 +26,15 @@ def all_pages() -> dict[str, Page]:
     import agentic_rl.config.secure_paths  # noqa: F401 - imported for the pages they register
 
     return dict(sorted(PAGES.items()))
+
+
+def render() -> str:
+    """The reference page of all codes, in Markdown."""
+    pages = (
+        f"## {page.code}: {page.title}\n\n*{page.severity}*\n\n{page.text.strip()}\n" for page in all_pages().values()
+    )
+    return "\n".join([_INTRODUCTION, *pages])
+
+
+if __name__ == "__main__":
+    print(render(), end="")

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import agentic_rl
 from agentic_rl.cli.app import app
-from agentic_rl.cli.pages import all_pages
+from agentic_rl.cli.pages import all_pages, render
 
 runner = CliRunner()
 
@@ -36,3 +36,9 @@ def test_every_code_in_the_source_has_a_page() -> None:
 
 def test_every_page_says_something() -> None:
     assert [page.code for page in all_pages().values() if len(page.text.split()) < 8] == []
+
+
+def test_committed_page_is_current() -> None:
+    committed = Path(__file__).parents[3] / "docs" / "reference" / "findings.md"
+    again = "python -m agentic_rl.cli.pages > docs/reference/findings.md"
+    assert committed.read_text() == render(), f"write it again: {again}"
