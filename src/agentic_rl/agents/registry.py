@@ -12,8 +12,8 @@ from typing import TypeVar, overload
 
 from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.errors import DuplicateAgentError, UnknownAgentError
-
-GROUP = "agentic_rl.agents"
+from agentic_rl.config.agent_names import AGENT_GROUP as GROUP
+from agentic_rl.config.agent_names import REGISTERED_AGENTS
 
 Source = Agent | Callable[[], Agent]
 """An agent, its class, or another function without arguments that makes it."""
@@ -51,6 +51,7 @@ def register_agent(name: str, source: Registered | None = None) -> Registered | 
         if others:
             raise _duplicate(name, [others[0], place])
         _registered[name] = _Entry(place, lambda: source)
+        REGISTERED_AGENTS.add(name)
         return source
 
     return register if source is None else register(source)

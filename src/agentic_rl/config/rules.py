@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any
 
 from agentic_rl.config.diagnostics import Severity
@@ -91,7 +92,7 @@ def rule(registry: list[Rule], code: str, title: str, severity: Severity) -> Cal
     """Register a rule function; its docstring is the text of its page."""
 
     def register(check: Check) -> Check:
-        registry.append(Rule(describe(code, title, severity, check.__doc__ or ""), check))
+        registry.append(Rule(describe(code, title, severity, cleandoc(check.__doc__ or "")), check))
         return check
 
     return register

@@ -10,11 +10,10 @@ from agentic_rl.config.agent_file import check_agent_file
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.findings import PlaceOf, nearest_place
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
+from agentic_rl.config.flat.needs import AGENT_FILE
 from agentic_rl.config.flat.shape import shape_of
 from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix
 from agentic_rl.config.types import Kind
-
-AGENT_FILE = "agent_engine_wrapper_path"
 
 
 @dataclass

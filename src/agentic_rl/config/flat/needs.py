@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from agentic_rl.config.agent_names import is_known_agent
 from agentic_rl.config.flat import pages
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import dotted, field_of, model_of
 from agentic_rl.config.flat.placed import Placed
-from agentic_rl.config.flat.schema import BUILTIN_AGENTS
 from agentic_rl.config.flat.shape import shape_of
 
+AGENT_FILE = "agent_engine_wrapper_path"
 MINDSPEED_NEEDS = ("model_name", "dataset_additional_keys")
 """Shared keys that only mindspeed_rl requires."""
 
@@ -17,8 +18,10 @@ def report_missing(placed: Placed, findings: Findings) -> None:
     """Report required keys that are missing, where they belong, and a chosen section that is not there."""
     for key in _needed(placed):
         level, _, name = key.rpartition(".")
-        if placed.value(key) is None and name not in placed.levels[level]:
-            rule = shape_of(field_of(level, name)).rule.removesuffix(", or null")
+        shape = shape_of(field_of(level, name))
+        # Where null is no value, it is reported as a broken one.
+        if placed.value(key) is None and (shape.optional or name not in placed.levels[level]):
+            rule = shape.rule.removesuffix(", or null")
             where = f"below `{level}:`, indented by two spaces" if level else "at the top level"
             findings.add(pages.MISSING, key, f"{name} is missing; it must be {rule}", f"add `{name}: ...` {where}")
     backend = placed.backend
@@ -46,8 +49,8 @@ def required_keys(level: str) -> list[str]:
 def _needed(placed: Placed) -> list[str]:
     backend, agent = placed.backend, placed.value("agent_name")
     needed = required_keys("")
-    if isinstance(agent, str) and agent not in BUILTIN_AGENTS:
-        needed.append("agent_engine_wrapper_path")
+    if isinstance(agent, str) and placed.value(AGENT_FILE) is None and not is_known_agent(agent):
+        needed.append(AGENT_FILE)
     if backend == "mindspeed_rl":
         needed += MINDSPEED_NEEDS
     if backend in placed.levels:

@@ -12,9 +12,6 @@ from agentic_rl.config.flat.verl import VerlSection
 
 Section = VerlSection | MindSpeedSection | LocalSection
 
-BUILTIN_AGENTS = ("math",)
-"""Agents that need no `agent_engine_wrapper_path`; the room `agents` holds them, which this room may not import."""
-
 
 class FlatConfig(UndocumentedKeys, OwnKeys, LearningKeys, InferenceKeys, RunKeys):
     """A configuration in the flat format: the shared keys, and one section for each backend.

@@ -203,7 +203,7 @@ def test_missing_keys_are_found_where_they_belong(check: Check) -> None:
 
 def test_keys_that_only_mindspeed_requires(check: Check) -> None:
     result = check("mindspeed_rl", model_name=..., dataset_additional_keys=None)
-    assert {one.key for one in result.findings if one.code == "ARL027"} == {"model_name"}
+    assert {one.key for one in result.findings if one.code == "ARL027"} == {"model_name", "dataset_additional_keys"}
     assert check("verl").config is not None
 
 

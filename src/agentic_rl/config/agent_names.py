@@ -1,0 +1,19 @@
+"""Names of agents that need no file. The room `agents` holds the agents themselves; this room may not import it."""
+
+from __future__ import annotations
+
+BUILTIN_AGENTS = ("math",)
+AGENT_GROUP = "agentic_rl.agents"
+"""The entry point group under which installed packages offer agents."""
+
+REGISTERED_AGENTS: set[str] = set()
+"""Names given with `register_agent` in this process."""
+
+
+def is_known_agent(name: str) -> bool:
+    """Whether an agent of this name is built in, registered or installed."""
+    if name in BUILTIN_AGENTS or name in REGISTERED_AGENTS:
+        return True
+    from importlib.metadata import entry_points
+
+    return bool(entry_points(group=AGENT_GROUP, name=name))
