@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentic_rl.config.secure_paths import fix_permissions
+from agentic_rl.config.secure_paths import check_path, fix_permissions
 from agentic_rl.config.writing import make_folder
 
 _SHOWN = 5
@@ -27,7 +27,7 @@ def new_project(folder: Path) -> Iterator[tuple[Path, Path]]:
     an exception nothing is left of it.
 
     Raises:
-        ProjectError: `folder` is not a folder, is not empty, or can't be written.
+        ProjectError: `folder` is not a folder, is not empty, can't be written, or has a path that training refuses.
     """
     target = Path(os.path.abspath(folder))  # noqa: PTH100 - a link in the path stays as the user wrote it
     is_new = not os.path.lexists(target)
@@ -40,6 +40,7 @@ def new_project(folder: Path) -> Iterator[tuple[Path, Path]]:
             entry.rename(target / entry.name)
         staging.rmdir()
         fix_permissions([str(target)])
+        _refuse_unusable(target)
     except BaseException as error:
         shutil.rmtree(target if is_new else staging, ignore_errors=True)
         if isinstance(error, OSError):
@@ -47,9 +48,16 @@ def new_project(folder: Path) -> Iterator[tuple[Path, Path]]:
         raise
 
 
+def _refuse_unusable(target: Path) -> None:
+    """Training checks every path that it is given: a project that it would refuse must not be left behind."""
+    for finding in check_path(str(target), "", "folder").findings:
+        if finding.severity == "error":
+            raise ProjectError(f"{finding.message}; choose another folder")
+
+
 def _refuse_occupied(target: Path) -> None:
     try:
-        names = sorted(os.listdir(target))
+        names = sorted(entry.name for entry in target.iterdir())
     except FileNotFoundError:
         return
     except OSError as error:

@@ -22,7 +22,7 @@ CALL_END = '"}}\n</tool_call>'
 TOOLS = "# Tools\ncalculator(expression)"
 FIXED = (CALL_BEGIN, CALL_END, TOOLS, "\\boxed{", "system\n", "user\n", "assistant\n", "tool\n")
 NUMBERS = [*map(str, range(10)), *(f"{number:02}" for number in range(100))]
-# A word keeps the space before it, and the one after it where a number follows, so that a number is always the same token.
+# A word keeps the space before it, and the one after it where a number follows: a number is always the same token.
 WORD = r" ?\p{L}+(?: (?=\p{N}))?"
 PATTERN = "|".join([*map(re.escape, FIXED), r"\p{N}{1,2}", WORD, r" ?[^\s\p{L}\p{N}]+", r"\s"])
 
