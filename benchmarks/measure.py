@@ -21,7 +21,12 @@ class Cost:
 
 def run(command: Sequence[str]) -> Cost:
     """Run a command to its end and read its resource usage from the kernel."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    return cost_of(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+
+
+def cost_of(process: subprocess.Popen[bytes]) -> Cost:
+    """Wait for a process's end and read its resource usage from the kernel."""
+    with process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     unit = 1024 if sys.platform != "darwin" else 1024 * 1024

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import Cost, run
+from measure import Cost, cost_of
 
 from agentic_rl.projects import create
 
@@ -30,9 +30,11 @@ SOURCES = ("add", "subtract", "multiply", "divide")
 def train(folder: Path, seed: int, overrides: list[str]) -> tuple[Cost, list[dict[str, Any]]]:
     """One whole run by the command; its cost and its evaluations in their order."""
     create("quickstart", folder / "project", seed=seed)
-    os.chdir(folder)  # where the command leaves its checkpoints
-    config = str(folder / "project" / "config.yaml")
-    cost = run([sys.executable, "-m", "agentic_rl", "--config-path", config, *overrides])
+    command = [sys.executable, "-m", "agentic_rl", "--config-path", "project/config.yaml", *overrides]
+    with (folder / "output.txt").open("w") as output:
+        cost = cost_of(subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT))
+    if cost.returncode:
+        print((folder / "output.txt").read_text()[-2000:])
     lines = (folder / "checkpoints" / "quickstart" / f"seed-{seed}" / "metrics.jsonl").read_text().splitlines()
     return cost, [record for record in map(json.loads, lines) if record["phase"] == "evaluation"]
 
@@ -67,7 +69,6 @@ def main() -> int:
     for seed in arguments.seeds:
         with tempfile.TemporaryDirectory() as folder:
             fine &= report(seed, *train(Path(folder), seed, arguments.set))
-            os.chdir("/")
     return 0 if fine else 1
 
 
