@@ -19,7 +19,8 @@ class RaggedEngine(QueueEngine):
     """Decodes rows at their own positions, without padding, for the models of `weights.supports`.
 
     Reads the model's parameters as they are: an optimizer's step is noticed, and drops what was cached. Only writes
-    through `Tensor.data` need a call of `weights_changed()`; parameters replaced by others need a new engine. A copy of the layers' weights is held.
+    through `Tensor.data` need a call of `weights_changed()`, and parameters put in the place of others a new engine.
+    A copy of the layers' weights is held.
 
     Args:
         model: A transformers causal language model.
@@ -77,7 +78,7 @@ class RaggedEngine(QueueEngine):
     def _step(self) -> list[Row]:
         self._follow_weights()
         batch = self._batch
-        if batch is None or self._cancelled or not batch.fits() or (self._waiting and not self._scheduler.full):
+        if batch is None or self._cancelled or (self._waiting and not self._scheduler.full):
             self._cancelled = False
             batch = self._batch = self._scheduler.plan(self._waiting)
         return [] if batch is None else self._decode(batch)
@@ -100,7 +101,7 @@ class RaggedEngine(QueueEngine):
             row.cached += row.take
             if row.cached == len(row.tokens) and row.append(token, value):
                 ended.append(row)
-        if ended or batch.input.chunks:
+        if ended or batch.input.chunks or not batch.fits():
             self._batch = None
             self._scheduler.end(ended)
         else:

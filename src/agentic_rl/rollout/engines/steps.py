@@ -84,7 +84,7 @@ class Batch:
         )
 
     def advance(self, sampled: Tensor) -> None:
-        """Make the input of the next step, in which every row feeds the token that it sampled; no row may end."""
+        """Make the input of the next step, in which every row feeds the token that it sampled; no row may end, and all must fit."""
         step = self.input
         positions = self.next_positions
         for heads in step.heads:
@@ -103,7 +103,7 @@ class Batch:
 
     def fits(self) -> bool:
         """Whether every row has room for one more token where it is."""
-        return all(heads.length <= heads.pool.capacity for heads in self.input.heads)
+        return all(heads.length < heads.pool.capacity for heads in self.input.heads)
 
 
 def take_tokens(rows: Iterable[Row], budget: int) -> None:
