@@ -51,13 +51,13 @@ class StepBatch:
             Member(torch.tensor(sample.tokens), sample.prompt_length, positions, start)
             for sample, positions, start in zip(samples, self._positions, starts, strict=False)
         ]
-        self.written_B = torch.tensor(written, device=device)
+        self.written_B = torch.tensor(written, dtype=torch.long, device=device)
         """How many tokens the policy wrote in each sample."""
         self.sample_N = torch.repeat_interleave(torch.arange(len(samples), device=device), self.written_B)
         """The sample of each token that the policy wrote."""
         self.rewards_B = torch.tensor([sample.reward for sample in samples], dtype=torch.float64, device=device)
-        self.groups_B = torch.tensor([sample.group for sample in samples], device=device)
-        self.failed_B = torch.tensor([sample.failed for sample in samples], device=device)
+        self.groups_B = torch.tensor([sample.group for sample in samples], dtype=torch.long, device=device)
+        self.failed_B = torch.tensor([sample.failed for sample in samples], dtype=torch.bool, device=device)
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -104,7 +104,7 @@ class Learner:
             NonFiniteLossError: The weights are then those after the last finite mini batch.
         """
         metrics = StepMetrics()
-        metrics.add("policy/lr", torch.tensor(self.lr))
+        metrics.add("policy/lr", torch.tensor(self.lr, dtype=torch.float64))
         for group in self._optimizer.param_groups:
             group["lr"] = self.lr
         batch = StepBatch(samples, self._layout, self._model.device)
@@ -161,7 +161,7 @@ class Learner:
         )
         kl_B = torch.zeros_like(batch.rewards_B).index_add(0, batch.sample_N, kl_N.double())
         penalty_B = self._kl_controller.value * kl_B
-        metrics.add("policy/kl_coef", torch.tensor(self._kl_controller.value))
+        metrics.add("policy/kl_coef", torch.tensor(self._kl_controller.value, dtype=torch.float64))
         means_B = (kl_B / batch.written_B)[batch.written_B > 0]
         metrics.add("policy/reference_kl", means_B)
         self._kl_controller.update(means_B.mean().item(), len(batch))
