@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import sys
 import traceback
 from collections.abc import Iterator
@@ -10,53 +11,77 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.errors import AgentFileError
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 
-_METHODS = ("generate_agent_trajectories_async", "generate_trajectory")
+_METHODS = ("generate_trajectory", "generate_agent_trajectories_async")
 
 
-def load_agent_file(path: str | Path) -> type[BaseEngineWrapper]:
-    """Import the file and return its one subclass of `BaseEngineWrapper`.
+def load_agent_file(path: str | Path) -> type[BaseEngineWrapper] | Agent:
+    """Import the file and return its agent: the class if it is a wrapper, an object of it if it is an `Agent`.
+
+    The agent's class is the one in the file that no other class there refines and that has no abstract method left.
 
     Raises:
         AgentFileError: the file can't be read or compiled, raises while it is imported (the error has the file's
-            own line), or has no such class, several, or one without a method that makes trajectories.
+            own line), or has no such class, several, one without a method that makes trajectories, or one that can't
+            be made without arguments.
     """
-    file = Path(path).absolute()
+    file = str(Path(path).absolute())
     module = _import(file)
-    classes = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, BaseEngineWrapper) and value.__module__ == module.__name__
-    ]
+    classes = _agent_classes(module)
     if len(classes) != 1:
         found = ", ".join(one.__name__ for one in classes) or "none"
-        problem = f"the file needs exactly one subclass of BaseEngineWrapper, and it has {found}"
-        raise AgentFileError(str(file), None, problem)
-    wrapper = classes[0]
-    if all(getattr(wrapper, method) is getattr(BaseEngineWrapper, method) for method in _METHODS):
-        problem = f"{wrapper.__name__} has neither {_METHODS[0]} nor {_METHODS[1]}; write one of them"
-        raise AgentFileError(str(file), None, problem)
-    return wrapper
+        problem = f"the file needs exactly one subclass of BaseEngineWrapper or Agent, and it has {found}"
+        raise AgentFileError(file, None, problem)
+    (one,) = classes
+    if not issubclass(one, BaseEngineWrapper):
+        return _made(one, file)
+    if all(getattr(one, method) is getattr(BaseEngineWrapper, method) for method in _METHODS):
+        problem = f"{one.__name__} has neither {_METHODS[0]} nor {_METHODS[1]}; write one of them"
+        raise AgentFileError(file, None, problem)
+    return one
 
 
-def _import(file: Path) -> ModuleType:
+def _agent_classes(module: ModuleType) -> list[type[BaseEngineWrapper] | type[Agent]]:
+    own = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, (BaseEngineWrapper, Agent))
+        and value.__module__ == module.__name__
+    ]
+    own = list(dict.fromkeys(own))  # a class may have several names
+    refined = {base for one in own for base in one.__mro__[1:]}
+    return [one for one in own if one not in refined and not inspect.isabstract(one)]
+
+
+def _made(agent: type[Agent], file: str) -> Agent:
+    try:
+        return agent()
+    except Exception as error:
+        problem = f"{agent.__name__}() can't be made: {type(error).__name__}: {error}"
+        raise AgentFileError(file, own_line(error, file), problem) from error
+
+
+def _import(file: str) -> ModuleType:
     """Run the file as a module of a name that no other file has.
 
     Compiled here and not by the import system: that would leave a `__pycache__` folder, with modes of its own,
     in a folder whose modes are checked.
     """
-    name = f"agentic_rl_agent_file_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
+    name = f"agentic_rl_agent_file_{hashlib.sha256(file.encode()).hexdigest()[:16]}"
     module = ModuleType(name)
-    module.__file__ = str(file)
+    module.__file__ = file
     sys.modules[name] = module  # dataclasses and pickle look their module up
     try:
-        with _siblings(file.parent):
-            exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), vars(module))  # noqa: S102 - its job
+        with _siblings(Path(file).parent):
+            code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+            exec(code, vars(module))  # noqa: S102 - running the user's own agent is what this is for
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise AgentFileError(str(file), own_line(error, str(file)), f"{type(error).__name__}: {error}") from error
+        raise AgentFileError(file, own_line(error, file), f"{type(error).__name__}: {error}") from error
     return module
 
 

@@ -35,12 +35,12 @@ class CompletionsFunction:
         """Begin a batch on the running event loop, which is the engine's."""
         self._loop = asyncio.get_running_loop()
         self._seed, self._greedy = seed, greedy
-        self._asked.clear()
-        self._answers.clear()
 
     def close(self) -> None:
         """End the batch: what still runs in a thread of the wrapper gets an error when it asks again."""
         self._loop = None
+        self._asked.clear()
+        self._answers.clear()
 
     async def __call__(self, **body: Any) -> dict[str, Any]:
         """Answer a body given as keywords, in OpenAI's form, with token ids and log-probabilities.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.agents import AgentFileError, BaseEngineWrapper, load_agent_file
+from agentic_rl.agents import Agent, AgentFileError, BaseEngineWrapper, load_agent_file
 
 GOOD = """
 from agentic_rl.agents import BaseEngineWrapper
@@ -35,6 +35,7 @@ def write(folder: Path, text: str, name: str = "agent.py") -> Path:
 
 def test_the_one_subclass_is_found(tmp_path: Path) -> None:
     wrapper = load_agent_file(write(tmp_path, GOOD))
+    assert isinstance(wrapper, type)
     assert issubclass(wrapper, BaseEngineWrapper)
     assert wrapper.__name__ == "Wrapper"
     assert sys.modules[wrapper.__module__].__file__ == str(tmp_path / "agent.py")
@@ -51,7 +52,7 @@ def test_siblings_are_imported_even_later_and_nothing_is_written(tmp_path: Path)
     wrapper = load_agent_file(write(tmp_path, text))
     assert sys.path[-1] == str(tmp_path)
     assert not (tmp_path / "__pycache__").exists()
-    assert wrapper("a", None).late() == 2  # type: ignore[attr-defined]
+    assert wrapper("a", None).late() == 2  # type: ignore[operator,union-attr]
 
 
 def test_a_sibling_wins_over_an_installed_package_while_the_file_is_imported(tmp_path: Path) -> None:
@@ -87,18 +88,46 @@ def test_an_exception_has_the_files_own_line(tmp_path: Path, text: str, line: in
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = 1\n", "needs exactly one subclass of BaseEngineWrapper, and it has none"),
+        ("x = 1\n", "needs exactly one subclass of BaseEngineWrapper or Agent, and it has none"),
         ("from agentic_rl.agents import BaseEngineWrapper\n", "and it has none"),
-        (GOOD + "\nclass Second(Wrapper):\n    pass\n", "and it has Wrapper, Second"),
+        (GOOD + GOOD.replace("Wrapper(", "Second("), "and it has Wrapper, Second"),
         (
             "from agentic_rl.agents import BaseEngineWrapper\nclass Bare(BaseEngineWrapper):\n    pass\n",
-            "Bare has neither generate_agent_trajectories_async nor generate_trajectory",
+            "Bare has neither generate_trajectory nor generate_agent_trajectories_async",
         ),
     ],
 )
 def test_what_a_file_must_hold(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(AgentFileError, match=said):
         load_agent_file(write(tmp_path, text))
+
+
+def test_a_class_that_another_one_refines_does_not_count(tmp_path: Path) -> None:
+    text = GOOD + "\nclass Second(Wrapper):\n    pass\n\nAlias = Second\n"
+    wrapper = load_agent_file(write(tmp_path, text))
+    assert isinstance(wrapper, type)
+    assert wrapper.__name__ == "Second"
+
+
+AGENT = """
+from agentic_rl.agents import Agent
+
+class Base(Agent):
+    pass
+
+class Mine(Base):
+    async def run(self, task, model):
+        return 1.0
+"""
+
+
+def test_a_file_may_hold_an_agent(tmp_path: Path) -> None:
+    agent = load_agent_file(write(tmp_path, AGENT))
+    assert isinstance(agent, Agent)
+    assert type(agent).__name__ == "Mine"
+    broken = write(tmp_path, AGENT + "\n    def __init__(self, x):\n        pass\n", "broken.py")
+    with pytest.raises(AgentFileError, match=r"Mine\(\) can't be made: TypeError: .*'x'"):
+        load_agent_file(broken)
 
 
 def test_a_missing_file_is_an_agent_file_error(tmp_path: Path) -> None:
