@@ -12,6 +12,7 @@ from agentic_rl.config.diagnostics import Place
 from agentic_rl.config.flat import FlatConfig, validate
 from agentic_rl.config.flat.names import ALIASES, LEVELS, MOVED, OLD_NAMES, SECTIONS, dotted, field_of
 from agentic_rl.config.flat.shape import Shape, shape_of
+from agentic_rl.config.types import LARGEST
 
 KEYS = [
     *(dotted(level, name) for level, names in LEVELS.items() for name in names),
@@ -81,7 +82,7 @@ def valid(shape: Shape, name: str) -> st.SearchStrategy[Any]:
     low = shape.ge if shape.ge is not None else shape.gt
     values: st.SearchStrategy[Any]
     if shape.kind == "int":
-        top = None if shape.le is None else int(shape.le)
+        top = LARGEST if shape.le is None else int(shape.le)
         values = st.integers(int(shape.ge or 0) if shape.gt is None else int(shape.gt) + 1, top)
     elif shape.kind == "float":
         values = st.floats(low, shape.le, exclude_min=shape.gt is not None, allow_nan=False, allow_infinity=False)
@@ -94,7 +95,7 @@ def valid(shape: Shape, name: str) -> st.SearchStrategy[Any]:
     else:
         values = st.from_regex(r"\A[a-z][a-z0-9]{0,9}\Z") if name != "model_name" else st.just("qwen3-8b")
     if name == "test_freq":
-        values = st.just(-1) | st.integers(1)
+        values = st.just(-1) | st.integers(1, LARGEST)
     return st.none() | values if shape.optional else values
 
 

@@ -29,8 +29,12 @@ class RuleText:
     text: str
 
 
-PositiveInt = Annotated[int, Field(gt=0)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
+LARGEST = 2**63 - 1
+"""Backends hold whole numbers in 64 bits, and Python does not even print one of more than 4300 digits."""
+
+Integer = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+PositiveInt = Annotated[int, Field(gt=0, le=LARGEST)]
+NonNegativeInt = Annotated[int, Field(ge=0, le=LARGEST)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 UnitInterval = Annotated[float, Field(ge=0, le=1)]
@@ -78,7 +82,7 @@ def _refuse_zero(value: int) -> int:
 
 Interval = Annotated[
     int,
-    Field(ge=-1, json_schema_extra={"not": {"const": 0}}),
+    Field(ge=-1, le=LARGEST, json_schema_extra={"not": {"const": 0}}),
     AfterValidator(_refuse_zero),
     RuleText("-1 (never) or a whole number greater than 0"),
 ]

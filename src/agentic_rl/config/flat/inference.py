@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentic_rl.config.flat.level import Level
-from agentic_rl.config.types import PositiveFloat, PositiveFraction, PositiveInt, UnitInterval
+from agentic_rl.config.types import Integer, PositiveFloat, PositiveFraction, PositiveInt, UnitInterval
 
 
 class InferenceKeys(Level):
@@ -40,7 +40,7 @@ class InferenceKeys(Level):
     """Trajectories sampled for each prompt: the group whose rewards are compared."""
     temperature: PositiveFloat = 0.6
     """Divides the logits before sampling; 1 samples from the policy itself."""
-    top_k: int = 20
+    top_k: Integer = 20
     """Sample among the k most likely tokens; -1 or 0 turns the limit off."""
     top_p: PositiveFraction = 1.0
     """Sample among the most likely tokens that together reach this probability; 1 turns the limit off."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from agentic_rl.config.types import PathKind, RuleText
+from agentic_rl.config.types import LARGEST, PathKind, RuleText
 
 _WORDS = {"bool": "true or false", "int": "a whole number", "float": "a number", "text": "text", "path": "a path"}
 
@@ -26,6 +26,7 @@ class Shape:
     gt: float | None = None
     ge: float | None = None
     le: float | None = None
+    """Bounds; that a whole number has at most 64 bits goes without saying."""
     path: PathKind | None = None
     text: str = ""
     """The rule in words, where the type gives them."""
@@ -69,7 +70,9 @@ class Shape:
             return _as(self.kind, self.le)
         if self.ge is not None and value < self.ge:
             return _as(self.kind, self.ge)
-        return int(self.gt) + 1 if self.kind == "int" and self.gt is not None else None
+        if self.gt is not None and value <= self.gt and self.kind == "int":
+            return int(self.gt) + 1
+        return None
 
 
 def shape_of(field: FieldInfo) -> Shape:
@@ -113,7 +116,7 @@ def _constrained(shape: Shape, metadata: Iterable[Any]) -> Shape:
             shape = replace(shape, text=item.text)
         else:
             bounds = {name: getattr(item, name) for name in ("gt", "ge", "le") if hasattr(item, name)}
-            shape = replace(shape, **bounds)
+            shape = replace(shape, **{name: bound for name, bound in bounds.items() if abs(bound) != LARGEST})
     return shape
 
 

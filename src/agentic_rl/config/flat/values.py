@@ -44,6 +44,8 @@ def judge(broken: Broken) -> Verdict:
         return Verdict(pages.NO_CHOICE, f"{shown} is not a choice; it must be {rule}", broken.nearest_choice)
     if broken.error in _FORMS:
         page, what = _FORMS[broken.error]
+        if page is pages.OUT_OF_RANGE and broken.error != "zero" and not broken.shape.refuses(broken.value):
+            what = "does not fit 64 bits"
         return Verdict(page, f"{shown} {what}; it must be {rule}", broken.nearest)
     return _wrong_type(broken)
 

@@ -33,6 +33,10 @@ BROKEN: list[tuple[str, Any, str, str, str]] = [
     ("rollout_n", [8, 4], "ARL030", "[8, 4] is a list", "one value"),
     ("rollout_n", {"a": 1}, "ARL030", "nothing may stand below rollout_n", "leave rollout_n out"),
     ("rollout_n", 10**5000, "ARL101", "a whole number of about 5001 digits is out of range", "rollout_n: 64"),
+    ("seed", 2**63, "ARL101", "9223372036854775808 does not fit 64 bits", "default, 0"),
+    ("top_k", 10**5000, "ARL101", "a whole number of about 5001 digits does not fit 64 bits", "default, 20"),
+    ("top_k", -(2**63), "ARL101", "does not fit 64 bits", "default, 20"),
+    ("verl__test_freq", 2**63, "ARL101", "does not fit 64 bits", "default, -1"),
     ("lr", "1e-6", "ARL032", "text because of its quotes", "lr: 1.0e-6"),
     ("lr", -1, "ARL101", "must be a number greater than 0", "default, 1.0e-6"),
     ("lr", math.nan, "ARL105", "nan is not a finite number", "default, 1.0e-6"),
@@ -109,10 +113,10 @@ def test_one_broken_value_hides_neither_the_others_nor_the_relations(check: Chec
 
 
 def test_whole_numbers_are_numbers(check: Check) -> None:
-    result = check("verl", lr=1, verl__total_training_steps=None, verl__project_name="...", seed=10**30)
+    result = check("verl", lr=1, verl__total_training_steps=None, verl__project_name="...", seed=2**63 - 1)
     assert result.config is not None
     assert (result.config.lr, type(result.config.lr)) == (1.0, float)
-    assert result.config.seed == 10**30
+    assert result.config.seed == 2**63 - 1
 
 
 def test_every_required_key_has_an_example_that_validates(check: Check) -> None:
