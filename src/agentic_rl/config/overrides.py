@@ -38,10 +38,6 @@ class Overridden:
     """The override that is in force, by dotted key."""
     findings: list[Finding] = field(default_factory=list)
 
-    def source_of(self, key: str) -> Override | None:
-        """The override that set `key`, or that alone made the section `key`."""
-        return self.overrides.get(key)
-
 
 def present(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Whether anything is to be overridden."""
@@ -67,16 +63,14 @@ def override(
     from agentic_rl.config.override_sources import merge  # here: pydantic-settings doubles the start-up time
 
     findings: list[Finding] = []
-    command_line = _fitting(tree, _once(_arguments(arguments, findings), findings), findings)
-    environment = _fitting(tree, _once(_variables(environ, findings), findings), findings)
+    command_line = _fitting(tree, _once(_arguments(arguments, findings), spelled, findings), findings)
+    environment = _fitting(tree, _once(_variables(environ, findings), spelled, findings), findings)
     environment = _without_conflicts(environment, command_line, findings)
-    overridden = {spelled(one.key) for one in (*command_line, *environment)}
-    replaced = {spelled(one.key) for one in command_line}
-    environment = [one for one in environment if spelled(one.key) not in replaced]
-    keys = {one.key for one in (*command_line, *environment)}
-    base = _without(tree, lambda key: key not in keys and spelled(key) in overridden)
-    merged = merge(_tree(command_line), _tree(environment), base)
-    return Overridden(merged, _in_force(base, command_line, environment), findings)
+    winners = {spelled(one.key): one for one in (*environment, *command_line)}
+    environment = [one for one in environment if winners[spelled(one.key)] is one]
+    file = _without(tree, lambda key: spelled(key) in winners and key != winners[spelled(key)].key)
+    merged = merge(_tree(command_line), _tree(environment), file)
+    return Overridden(merged, _in_force(file, winners.values()), findings)
 
 
 def _arguments(arguments: Iterable[str], findings: list[Finding]) -> list[Override]:
@@ -119,10 +113,10 @@ def set_by(one: Override) -> str:
     return f" (set by {one.written})" if one.source == ENVIRONMENT else ""
 
 
-def _once(found: list[Override], findings: list[Finding]) -> list[Override]:
+def _once(found: list[Override], spelled: Callable[[str], str], findings: list[Finding]) -> list[Override]:
     kept: dict[str, Override] = {}
     for one in found:
-        first = kept.setdefault(one.key, one)
+        first = kept.setdefault(spelled(one.key), one)
         if first is not one:
             message = f"set twice: {first.written} and {one.written}"
             findings.append(_finding(one.source, one.key, message, "keep one of the two"))
@@ -170,13 +164,13 @@ def _nested(key: str, other: str) -> bool:
     return key.startswith(f"{other}.") or other.startswith(f"{key}.")
 
 
-def _in_force(base: dict[str, Any], *layers: list[Override]) -> dict[str, Override]:
-    """Every override by its key, and by the sections above it that nothing else wrote. Earlier layers win."""
+def _in_force(file: dict[str, Any], winners: Iterable[Override]) -> dict[str, Override]:
+    """Every override by its key, and by the sections above it that the file does not have."""
     in_force: dict[str, Override] = {}
-    for one in (one for layer in layers for one in layer):
-        in_force.setdefault(one.key, one)
+    for one in winners:
+        in_force[one.key] = one
         section = one.key.rpartition(".")[0]
-        while section and _lookup(base, section) is None:
+        while section and _lookup(file, section) is None:
             in_force.setdefault(section, one)
             section = section.rpartition(".")[0]
     return in_force

@@ -18,6 +18,7 @@ NOBODY = 65534
 PREAMBLE = f"""
 import difflib, json, os, pathlib, sys
 from agentic_rl.config.agent_file import check_agent_file
+from agentic_rl.config.load import load
 from agentic_rl.config.secure_paths import check_path, fix_permissions
 from agentic_rl.config.writing import make_folder, open_append, open_new, rename_folder_into_place, replace_file
 if os.geteuid() == 0:

@@ -90,6 +90,8 @@ def test_an_override_wins_over_another_spelling_of_its_key() -> None:
     assert set_both({"verl": {"coeff": 1, "x": 2}}, "verl.coef=3") == {"verl": {"coef": 3, "x": 2}}
     assert set_both({"verl": {"coef": 1}}, "verl.coeff=3") == {"verl": {"coeff": 3}}
     assert set_both({}, "verl.coef=3", AGENTIC_RL__VERL__COEFF="4") == {"verl": {"coef": 3}}
+    twice = override({}, ("verl.coef=3", "verl.coeff=4"), {}, lambda key: names.get(key, key)).findings
+    assert [finding.message for finding in twice] == ["set twice: verl.coef=3 and verl.coeff=4"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -82,14 +83,14 @@ def test_a_device_is_not_opened(device: str, monkeypatch: pytest.MonkeyPatch) ->
     assert only_finding(read(device))[1] == f"{device} is a device, not a file"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_an_unreadable_file_as_an_ordinary_user(tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text("a: 1\n")
-    path.chmod(0)
-    code, message, hint = only_finding(read(path))
-    assert (code, message) == ("ARL001", f"{path} can't be read: permission denied")
-    assert "chmod" in hint
+def test_an_unreadable_file_as_an_ordinary_user(run_as_ordinary_user: Callable[[str], Any]) -> None:
+    code, message, hint = run_as_ordinary_user(
+        "path = folder / 'c.yaml'; path.write_text('a: 1'); path.chmod(0)\n"
+        "(finding,) = load(path, environ={}).report\n"
+        "result = [finding.code, finding.message.replace(str(folder), ''), finding.hint]"
+    )
+    assert (code, message) == ("ARL001", "/c.yaml can't be read: permission denied")
+    assert hint == "chmod 640 the file, 750 its folders"
 
 
 def test_what_the_system_refuses_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
