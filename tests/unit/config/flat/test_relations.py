@@ -210,6 +210,14 @@ def test_mindspeed_has_the_shared_keys_of_evaluation_only(check: Check) -> None:
     assert (config.evaluates_only, config.evaluates_before_training) == (True, False)
 
 
+def test_a_configuration_without_its_section_says_so(check: Check) -> None:
+    config = check("verl").config
+    assert config is not None
+    assert config.section is config.verl
+    with pytest.raises(LookupError, match="no section verl"):
+        _ = config.model_copy(update={"verl": None}).section
+
+
 def test_a_rule_says_when_a_value_is_a_default(check: Check) -> None:
     finding = told(check("mindspeed_rl", max_model_len=4096))["ARL210", "mindspeed_rl.seq_len"]
     assert finding.message.startswith("8192 tokens (the default), but max_model_len is 4096 tokens;")
