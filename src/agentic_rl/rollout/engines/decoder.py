@@ -200,4 +200,5 @@ def _unit(x: Tensor, eps: Tensor) -> Tensor:
     """
     if x.dtype is not torch.float32:
         return _unit(x.float(), eps).to(x.dtype)
-    return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).hypot_(eps)
+    length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x / length.hypot_(eps)

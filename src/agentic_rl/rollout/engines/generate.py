@@ -46,6 +46,9 @@ class GenerateEngine(QueueEngine):
     def _running(self) -> list[Row]:
         return [] if self._batch is None else [row for row in self._batch.rows if not row.future.done()]
 
+    def _busy(self) -> bool:
+        return bool(self._running())
+
     def _drop(self) -> None:
         self._batch = None
 

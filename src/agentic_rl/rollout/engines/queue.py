@@ -41,7 +41,11 @@ class QueueEngine(ABC):
 
     @abstractmethod
     def _running(self) -> list[Row]:
-        """The admitted rows whose callers still wait, in a fixed order."""
+        """The admitted rows that have not ended, in a fixed order."""
+
+    @abstractmethod
+    def _busy(self) -> bool:
+        """Whether any row was admitted and has not ended."""
 
     @abstractmethod
     def _step(self) -> list[Row]:
@@ -61,6 +65,9 @@ class QueueEngine(ABC):
         check_prompt(prompt, self._vocab_size, self.max_model_len)
         limit = min(len(prompt) + sampling.max_tokens, self.max_model_len)
         loop = asyncio.get_running_loop()
+        if self._task is not None and not self._task.done() and self._task.get_loop().is_closed():
+            self._task = None  # that loop was closed over its callers
+            self._forget()
         future: asyncio.Future[Completion] = loop.create_future()
         self._waiting.append(Row(prompt, sampling, session, limit, future))
         if self._task is None or self._task.done():
@@ -76,13 +83,13 @@ class QueueEngine(ABC):
         if self._closed is None:
             self._closed = EngineClosedError("the engine is closed")
             self._fail(self._closed)
-        if self._task is not None:
+        if self._task is not None and not self._task.done():
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _work(self) -> None:
         try:
             await self._let_agents_run(None)
-            while self._closed is None and (self._waiting or self._running()):
+            while self._closed is None and (self._waiting or self._busy()):
                 ended = self._step()
                 for row in ended:
                     row.finish()
@@ -116,5 +123,8 @@ class QueueEngine(ABC):
                 failure = EngineClosedError(*error.args)
                 failure.__cause__ = error.__cause__
                 row.future.set_exception(failure)
+        self._forget()
+
+    def _forget(self) -> None:
         self._waiting.clear()
         self._drop()

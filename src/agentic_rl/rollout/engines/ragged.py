@@ -18,8 +18,9 @@ from agentic_rl.rollout.engines.weights import versions
 class RaggedEngine(QueueEngine):
     """Decodes rows at their own positions, without padding, for the models of `weights.supports`.
 
-    Reads the model's parameters as they are: an optimizer's step is noticed, and drops what was cached. Only writes
-    through `Tensor.data` need a call of `weights_changed()`, and parameters put in the place of others a new engine.
+    Reads the model's parameters as they are. Most writes to them are noticed and drop what was cached; fused optimizers
+    and writes through `Tensor.data` leave no trace, so call `weights_changed()` after an update. Parameters put in the
+    place of others need a new engine.
     A copy of the layers' weights is held.
 
     Args:
@@ -69,6 +70,9 @@ class RaggedEngine(QueueEngine):
 
     def _running(self) -> list[Row]:
         return self._scheduler.running()
+
+    def _busy(self) -> bool:
+        return self._scheduler.busy
 
     def _drop(self) -> None:
         self._batch = None

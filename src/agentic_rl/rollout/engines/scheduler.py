@@ -35,6 +35,11 @@ class Scheduler:
         """Whether no further row may be admitted."""
         return len(self._live) >= self._max_rows
 
+    @property
+    def busy(self) -> bool:
+        """Whether any row generates."""
+        return bool(self._live)
+
     def running(self) -> list[Row]:
         """The rows that generate, in the order of their slots."""
         return [row for row in self._cache.rows() if row in self._live]

@@ -24,6 +24,11 @@ class SessionStore:
         self._size = 0
         self._parked: dict[str, Parked] = {}
 
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self._size
+
     def __len__(self) -> int:
         return len(self._parked)
 

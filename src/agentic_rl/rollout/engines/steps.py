@@ -84,7 +84,7 @@ class Batch:
         )
 
     def advance(self, sampled: Tensor) -> None:
-        """Make the input of the next step, in which every row feeds the token that it sampled; no row may end, and all must fit."""
+        """Make the input of the next step, in which every row feeds what it sampled; none may end, all must fit."""
         step = self.input
         positions = self.next_positions
         for heads in step.heads:

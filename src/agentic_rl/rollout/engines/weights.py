@@ -125,7 +125,7 @@ def _copy(tensor: Tensor | None) -> Tensor | None:
 
 
 def versions(parameters: Iterable[Tensor]) -> list[tuple[int, int]]:
-    """A mark that changes when a parameter is written to (unless through `.data`) or gets other memory."""
+    """A mark that changes when a parameter is written to (not by a fused optimizer or through `.data`) or gets other memory."""
     return [(p._version, p.data_ptr()) for p in parameters]
 
 
