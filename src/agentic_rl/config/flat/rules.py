@@ -118,7 +118,7 @@ def evaluation_before_training(facts: Facts) -> Iterator[Problem]:
     message += "the one that is true holds, the untrained model is evaluated"
     if facts.wrote(key):
         yield Problem(key, message, "write the same for both")
-    elif not shared:
+    else:
         yield Problem("test_before_train", message, "val_before_train: false", "note")
 
 
