@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain, compress
 
 import torch
 from torch import Tensor
@@ -44,12 +44,13 @@ class StepBatch:
         self.samples = samples
         self._layout = layout
         self._device = device
-        self._positions = [_written_positions(sample) for sample in samples]
+        self._positions = _written_positions(samples)
         written = [len(positions) for positions in self._positions]
         starts = [0, *accumulate(written)]
+        tokens = _split_tensor([sample.tokens for sample in samples], torch.long)
         self._members = [
-            Member(torch.tensor(sample.tokens), sample.prompt_length, positions, start)
-            for sample, positions, start in zip(samples, self._positions, starts, strict=False)
+            Member(row, sample.prompt_length, positions, start)
+            for row, sample, positions, start in zip(tokens, samples, self._positions, starts, strict=False)
         ]
         self.written_B = torch.tensor(written, dtype=torch.long, device=device)
         """How many tokens the policy wrote in each sample."""
@@ -64,13 +65,11 @@ class StepBatch:
 
     def sampled_logprobs(self) -> Tensor | None:
         """Log-probabilities from the rollout, shape (N,); None when a sample lacks them."""
-        parts = []
-        for sample, positions in zip(self.samples, self._positions, strict=True):
-            if len(positions) and not sample.logprobs:
-                return None
-            logprobs = torch.tensor(sample.logprobs, dtype=torch.float32)
-            parts.append(logprobs[positions - sample.prompt_length])
-        return torch.cat(parts).to(self._device)
+        learned = [sample for sample in self.samples if not sample.failed]
+        if any(1 in sample.mask and not sample.logprobs for sample in learned):
+            return None
+        logprobs = [logprob for sample in learned for logprob in compress(sample.logprobs, sample.mask)]
+        return torch.tensor(logprobs, dtype=torch.float32, device=self._device)
 
     def micro_batches(self, rows: Iterable[int], max_tokens: int) -> Iterator[MicroBatch]:
         """The samples `rows` in batches of at most `max_tokens` padded tokens (a longer sample stands alone).
@@ -103,8 +102,14 @@ def mini_batches(groups: Sequence[int], size: int, generator: torch.Generator) -
     return [[row for place in part.tolist() for row in members[names[place]]] for part in parts]
 
 
-def _written_positions(sample: Sample) -> Tensor:
-    """Positions in the sample of the tokens that the policy wrote and can learn from."""
-    if sample.failed:
-        return torch.empty(0, dtype=torch.long)
-    return torch.tensor(sample.mask, dtype=torch.bool).nonzero().flatten() + sample.prompt_length
+def _written_positions(samples: Sequence[Sample]) -> list[Tensor]:
+    """Positions in each sample of the tokens that the policy wrote and can learn from."""
+    masks = _split_tensor([[] if sample.failed else sample.mask for sample in samples], torch.bool)
+    return [mask.nonzero()[:, 0] + sample.prompt_length for mask, sample in zip(masks, samples, strict=True)]
+
+
+def _split_tensor(lists: Sequence[Sequence[int]], dtype: torch.dtype) -> Sequence[Tensor]:
+    """One tensor for each list, all of one storage: much cheaper than one by one."""
+    flat = torch.tensor(list(chain.from_iterable(lists)), dtype=dtype)
+    parts: Sequence[Tensor] = flat.split([len(row) for row in lists])
+    return parts

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 Device = Literal["auto", "npu", "gpu", "cpu"]
+VOCABULARIES = ("tokenizer.json", "*.model", "vocab*", "*.tiktoken")
+"""File names in which tokenizers keep their vocabulary."""
 
 
 class PolicyError(ValueError):
@@ -22,13 +26,18 @@ def resolve_device(name: Device) -> torch.device:
     Raises:
         PolicyError: the named device is not there.
     """
+    present = present_devices()
+    kind = present[0] if name == "auto" else name
+    if kind not in present:
+        found = ", ".join(present)
+        raise PolicyError(f"device: {kind} is not available on this machine (found: {found}); use one of these or auto")
+    return torch.device({"npu": "npu", "gpu": "cuda", "cpu": "cpu"}[kind])
+
+
+def present_devices() -> list[str]:
+    """The kinds of device on this machine, in the order in which `auto` prefers them."""
     available = {"npu": _npu_available(), "gpu": torch.cuda.is_available(), "cpu": True}
-    if name == "auto":
-        name = "npu" if available["npu"] else "gpu" if available["gpu"] else "cpu"
-    if not available[name]:
-        found = ", ".join(kind for kind, there in available.items() if there)
-        raise PolicyError(f"device: {name} is not available on this machine (found: {found}); use one of these or auto")
-    return torch.device({"npu": "npu", "gpu": "cuda", "cpu": "cpu"}[name])
+    return [kind for kind, there in available.items() if there]
 
 
 def load_policy(
@@ -50,30 +59,56 @@ def load_policy(
             "name a folder written by save_pretrained"
         )
     tokenizer = _load_tokenizer(folder, trust_remote_code)
-    try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder,
-            config=config,
-            dtype=torch.float32,
-            local_files_only=True,
-            trust_remote_code=trust_remote_code,
+    model = _load_model(folder, trust_remote_code)
+    embedded = next(model.get_input_embeddings().parameters()).shape[0]
+    if len(tokenizer) > embedded:
+        raise PolicyError(
+            f"tokenizer_name_or_path: the tokenizer in {folder} has {len(tokenizer)} tokens and the model only "
+            f"{embedded} embeddings; they don't belong together"
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise PolicyError(f"tokenizer_name_or_path: the model in {folder} can't be loaded: {error}") from error
-    if model.get_output_embeddings() is None:
-        raise PolicyError(f"tokenizer_name_or_path: the model in {folder} has no language-model head")
     nn.Module.to(model, device)
     return model.eval(), tokenizer
 
 
-def _load_tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenizerBase:
+def _load_model(folder: Path, trust_remote_code: bool) -> PreTrainedModel:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError, KeyError) as error:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=torch.float32,
+            local_files_only=True,
+            trust_remote_code=trust_remote_code,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise PolicyError(f"tokenizer_name_or_path: the model in {folder} can't be loaded: {error}") from error
+    policy: PreTrainedModel = loaded[0]
+    missing: set[str] = loaded[1]["missing_keys"]
+    if missing:
+        # transformers would fill them with random numbers and go on.
         raise PolicyError(
-            f"tokenizer_name_or_path: no tokenizer can be loaded from {folder} ({error}); "
-            "put the model's tokenizer.json and tokenizer_config.json there"
+            f"tokenizer_name_or_path: the weights in {folder} lack {len(missing)} tensors of its config.json, "
+            f"among them {min(missing)}"
+        )
+    if policy.get_output_embeddings() is None:
+        raise PolicyError(f"tokenizer_name_or_path: the model in {folder} has no language-model head")
+    return policy
+
+
+def _load_tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenizerBase:
+    # Without a vocabulary transformers makes an empty tokenizer of the model's kind.
+    if not any(file for pattern in VOCABULARIES for file in folder.glob(pattern)):
+        raise PolicyError(
+            f"tokenizer_name_or_path: there is no tokenizer in {folder}; put the model's tokenizer.json and "
+            "tokenizer_config.json there"
+        )
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=trust_remote_code
+        )
+    except Exception as error:  # the tokenizers library raises plain Exception for a broken file
+        raise PolicyError(
+            f"tokenizer_name_or_path: the tokenizer in {folder} can't be loaded: {error}; "
+            "copy tokenizer.json and tokenizer_config.json from the model again"
         ) from error
     if not tokenizer.chat_template:
         raise PolicyError(
@@ -84,5 +119,6 @@ def _load_tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenize
 
 
 def _npu_available() -> bool:
-    npu = getattr(torch, "npu", None)
-    return npu is not None and bool(npu.is_available())
+    if importlib.util.find_spec("torch_npu") is None:
+        return False
+    return bool(importlib.import_module("torch_npu").npu.is_available())
