@@ -93,17 +93,25 @@ class LocalTrainer(Trainer):
     ) -> TrainResult:
         prepare_threads(self._section.threads)
         from agentic_rl.backends.local.run import Run
-        from agentic_rl.tracking.curve import draw
 
         trackers = [console, JsonLinesTracker(folder.metrics), *self._tensorboard(folder, checkpoint)]
         tracker = Listeners(trackers)
         result = Run(self.loaded, folder, tracker, interrupts).train(checkpoint, self._total())
-        title = f"{self._section.project_name} / {self._section.experiment_name}"
-        drawn = draw(folder.path / run_folder.METRICS, folder.path / run_folder.CURVE, title)
         for one in trackers[1:]:
             one.close()
-        console.note(_ending(result, folder, drawn))
+        console.note(_ending(result, folder, self._drawn(folder, console)))
         return result
+
+    def _drawn(self, folder: RunFolder, console: Tracker) -> bool:
+        """Draw the learning curve. The run is safe by now, so a picture that can't be made is no failure."""
+        title = f"{self._section.project_name} / {self._section.experiment_name}"
+        try:
+            from agentic_rl.tracking.curve import draw
+
+            return draw(folder.path / run_folder.METRICS, folder.path / run_folder.CURVE, title)
+        except (ImportError, OSError) as error:
+            console.note(f"warning: no learning curve: {error}")
+            return False
 
     def _tensorboard(self, folder: RunFolder, checkpoint: Checkpoint | None) -> list[Tracker]:
         if not self._config.use_tensorboard:

@@ -32,21 +32,21 @@ def prepare(output: Path) -> None:
 
 
 def train(config: str, folder: str, output: str, sabotage: Callable[[], None] | None = None) -> None:
-    """Train in `folder`; the exit status is that of the command line."""
-    from agentic_rl.backends import trainer_for
-    from agentic_rl.backends.errors import TrainingError
-    from agentic_rl.config.load import load
+    """Run the command line in `folder`; the process ends with its exit status."""
+    from agentic_rl.cli import main
 
     prepare(Path(output))
     os.chdir(folder)
     if sabotage is not None:
         sabotage()
+    sys.argv = ["agentic-rl", "--config-path", config]
+    status: object = 0
     try:
-        result = trainer_for(load(config)).fit()
-    except TrainingError as error:
-        print(f"error {error}", file=sys.stderr)
-        os._exit(1)
-    os._exit(result.exit_status)
+        main()
+    except SystemExit as end:
+        status = end.code
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else 1)
 
 
 def die() -> None:
