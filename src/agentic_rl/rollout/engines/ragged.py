@@ -100,12 +100,8 @@ class RaggedEngine(QueueEngine):
         tokens, values = sampled.tolist(), logprobs.tolist()
         if not isfinite(sum(values)):
             raise FloatingPointError("the model's logits are not finite; its weights hold NaN or infinite values")
-        ended = []
-        for row, token, value in zip(batch.rows, tokens, values, strict=True):
-            row.cached += row.take
-            if row.cached == len(row.tokens) and row.append(token, value):
-                ended.append(row)
-        if ended or batch.input.chunks or not batch.fits():
+        ended = batch.append(tokens, values)
+        if ended or not batch.steady or not batch.fits():
             self._batch = None
             self._scheduler.end(ended)
         else:

@@ -22,6 +22,7 @@ _LOOK_AHEAD = 64
 _GREEDY_BELOW = 1e-5  # as vLLM: logits divided by less overflow
 _FLAT_VOCABULARY = 4096  # up to here one cumulative sum is faster than two levels of them
 _BLOCK = 256
+_FIRST_LOOK = 32
 
 
 def _signed(value: int) -> int:
@@ -150,17 +151,18 @@ def _keep_top_k(probabilities: Tensor, top_k: Tensor, max_k: int) -> Tensor:
 def _keep_top_p(probabilities: Tensor, top_p: Tensor) -> Tensor:
     """Keep of each row the fewest most probable tokens that hold the share `top_p`.
 
-    Sorting a large vocabulary is slow, and the share is nearly always reached by few tokens: look at the best 256
-    first, then at more.
+    Sorting a vocabulary is slow, and the share is nearly always reached by few tokens: look at the best 32 first, and
+    for the rows that need more at eight times as many.
     """
     wanted = top_p * probabilities.sum(-1, keepdim=True, dtype=torch.float64)
-    on = top_p < 1
-    width = min(_BLOCK, probabilities.shape[1])
-    while True:
-        best, where = probabilities.topk(width, dim=-1)
+    kept = probabilities.clone()
+    rows = (top_p[:, 0] < 1).nonzero()[:, 0]
+    width, vocabulary = _FIRST_LOOK, probabilities.shape[1]
+    while len(rows) > 0:
+        best, where = probabilities[rows].topk(min(width, vocabulary), dim=-1)
         sums = best.cumsum(-1, dtype=torch.float64)
-        if width == probabilities.shape[1] or bool(((sums[:, -1:] >= wanted) | ~on).all()):
-            break
-        width = min(16 * width, probabilities.shape[1])
-    inside = torch.where(sums - best < wanted, best, 0.0)
-    return torch.where(on, torch.zeros_like(probabilities).scatter_(1, where, inside), probabilities)
+        inside = torch.where(sums - best < wanted[rows], best, 0.0)
+        kept[rows] = torch.zeros_like(kept[rows]).scatter_(1, where, inside)
+        rows = rows[sums[:, -1] < wanted[rows, 0]] if width < vocabulary else rows[:0]
+        width *= 8
+    return kept

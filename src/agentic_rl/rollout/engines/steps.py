@@ -22,6 +22,8 @@ class Batch:
         self._device = device
         self._pools = [pool for pool in cache.pools if pool.rows]
         self._longest = [max(row.cached + row.take for row in pool.rows) for pool in self._pools]
+        self.steady = all(row.take == row.pending for row in self.rows)
+        """Every row has been read after this step, so that each samples a token and can go on with it."""
         self.sampler = Sampler([row.sampling for row in self.rows], device)
         self.input = self._first_input()
 
@@ -42,11 +44,11 @@ class Batch:
         chunks: list[Chunks] = []
         chunk_positions = [positions]
         for group in groups.values():
-            fed = [row.tokens[row.cached : row.cached + row.take - 1] for row, _, _ in group]
-            where = self._tensor([p for row, _, _ in group for p in range(row.cached, row.cached + row.take - 1)])
-            chunks.append(self._chunks(group, len(tokens), where))
-            tokens.extend(token for part in fed for token in part)
+            part, where = self._chunks(group, len(tokens))
+            chunks.append(part)
             chunk_positions.append(where)
+            for row, _, _ in group:
+                tokens += row.tokens[row.cached : row.cached + row.take - 1]
         return StepInput(self._tensor(tokens), torch.cat(chunk_positions), heads, chunks)
 
     def _heads(self, positions: Tensor) -> list[Heads]:
@@ -64,24 +66,35 @@ class Batch:
         bias = bias.masked_fill_(behind, -torch.inf).repeat_interleave(pool.shape.heads, 0)[:, None]
         return Heads(pool, start, entries, bias, longest)
 
-    def _chunks(self, group: list[tuple[Row, Pool, int]], start: int, positions: Tensor) -> Chunks:
+    def _chunks(self, group: list[tuple[Row, Pool, int]], start: int) -> tuple[Chunks, Tensor]:
+        """The part of a step that chunks of about one length make, and the positions of its tokens."""
         pool = group[0][1]
-        takes = self._tensor([row.take - 1 for row, _, _ in group])
         slots = self._tensor([slot for _, _, slot in group])
-        row_of_token = torch.repeat_interleave(torch.arange(len(group), device=self._device), takes)
+        cached = self._tensor([row.cached for row, _, _ in group])
+        takes = self._tensor([row.take - 1 for row, _, _ in group])
         first = takes.cumsum(0) - takes
-        width = max(row.take - 1 for row, _, _ in group)
-        columns = torch.arange(width, device=self._device)
+        columns = torch.arange(max(row.take - 1 for row, _, _ in group), device=self._device)
         padded = start + first[:, None] + torch.minimum(columns, takes[:, None] - 1)
-        places = row_of_token * width + torch.arange(len(positions), device=self._device) - first[row_of_token]
-        length = max(row.cached + row.take - 1 for row, _, _ in group)
-        ends = self._tensor([row.cached for row, _, _ in group])[:, None] + columns
-        behind = torch.arange(length, device=self._device) > ends[:, :, None]
-        bias = torch.zeros(behind.shape, dtype=pool.shape.dtype, device=self._device)
+        row_of_token = torch.repeat_interleave(torch.arange(len(group), device=self._device), takes)
+        column_of_token = torch.arange(len(row_of_token), device=self._device) - first[row_of_token]
+        positions = cached[row_of_token] + column_of_token
         entries = (slots[row_of_token] * pool.slot_stride + positions)[:, None] + pool.entry_offsets
-        return Chunks(
-            pool, start, entries, slots, padded.flatten(), places, bias.masked_fill_(behind, -torch.inf)[:, None]
-        )
+        places = row_of_token * len(columns) + column_of_token
+        length = max(row.cached + row.take - 1 for row, _, _ in group)
+        behind = torch.arange(length, device=self._device) > (cached[:, None] + columns)[:, :, None]
+        bias = torch.zeros(behind.shape, dtype=pool.shape.dtype, device=self._device)
+        bias = bias.masked_fill_(behind, -torch.inf)[:, None]
+        return Chunks(pool, start, entries, slots, padded.flatten(), places, bias), positions
+
+    def append(self, tokens: list[int], logprobs: list[float]) -> list[Row]:
+        """Give every row that has been read what it sampled, and return the rows that end with it."""
+        ended = []
+        for row, token, logprob in zip(self.rows, tokens, logprobs, strict=True):
+            row.cached += row.take
+            row.take = 1
+            if row.cached == len(row.tokens) and row.append(token, logprob):
+                ended.append(row)
+        return ended
 
     def advance(self, sampled: Tensor) -> None:
         """Make the input of the next step, in which every row feeds what it sampled; none may end, all must fit."""

@@ -124,9 +124,9 @@ def _copy(tensor: Tensor | None) -> Tensor | None:
     return None if tensor is None else tensor.detach().clone()
 
 
-def versions(parameters: Iterable[Tensor]) -> list[tuple[int, int]]:
-    """A mark that changes when a parameter is written to (not by a fused optimizer or through `.data`) or gets other memory."""
-    return [(p._version, p.data_ptr()) for p in parameters]
+def versions(parameters: Iterable[Tensor]) -> list[int]:
+    """A mark that changes when a parameter is written to, unless by a fused optimizer or through `.data`."""
+    return [p._version for p in parameters]
 
 
 def rotations(model: Any, length: int) -> Tensor:

@@ -158,6 +158,13 @@ def test_steps_hold_to_the_token_budget(model, prompts, together) -> None:
         RaggedEngine(model, max_model_len=200, max_num_seqs=8, max_num_batched_tokens=4)
 
 
+def test_prompts_are_right_when_the_budget_leaves_one_token_a_row(model, prompts, together, teacher_forced) -> None:
+    engine = RaggedEngine(model, max_model_len=200, max_num_seqs=8, max_num_batched_tokens=8)
+    requests = prompts(*[40] * 4, 3, 2, 30, 50, 9)
+    for prompt, completion in zip(requests, asyncio.run(together(engine, requests)), strict=True):
+        assert completion.logprobs == pytest.approx(teacher_forced(model, prompt, completion.tokens), abs=1e-5)
+
+
 def test_an_optimizer_step_is_seen_at_once(fresh, prompts, together, teacher_forced) -> None:
     model = fresh("qwen3")
     engine = RaggedEngine(model, max_model_len=200)
