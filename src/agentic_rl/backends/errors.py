@@ -24,10 +24,6 @@ class BackendUnavailableError(TrainingError, ImportError):
     """The chosen backend is not part of this installation."""
 
 
-class DeviceUnavailableError(TrainingError, ValueError):
-    """The machine has no device of the wanted kind."""
-
-
 class DataError(TrainingError, ValueError):
     """A data file changed or broke after it was checked."""
 

@@ -88,7 +88,7 @@ class TrainingLoop:
     def evaluate(self) -> dict[str, float]:
         """Evaluate the policy as it is."""
         started = time.perf_counter()
-        metrics = evaluate(self._parts.held_out, self._section.val_batch_size, self._parts.roll)
+        metrics = evaluate(self._parts.held_out, self._config, self._parts.roll)
         return {**metrics, "time/evaluation": time.perf_counter() - started}
 
     def save_if_newer(self) -> None:
@@ -118,7 +118,7 @@ class TrainingLoop:
         started = time.perf_counter()
         trajectories = self._parts.roll(tasks)
         seconds = time.perf_counter() - started
-        refuse_failures(trajectories, step, self._config.max_failed_fraction)
+        refuse_failures(f"step {step}", trajectories, self._config.max_failed_fraction)
         self._trajectories.write(step, tasks, trajectories)
         learned = self._learn(step, trajectories)
         update = time.perf_counter() - started - seconds

@@ -39,19 +39,19 @@ def _numbers(tokens: Tokens) -> list[int]:
     return list(tokens) if isinstance(tokens, Sequence) else [int(token) for token in tokens.tolist()]
 
 
-def refuse_failures(trajectories: Sequence[Trajectory], step: int, allowed: float) -> None:
-    """Raise where a larger fraction than `allowed` failed.
+def refuse_failures(where: str, trajectories: Sequence[Trajectory], allowed: float) -> None:
+    """Raise where a larger fraction than `allowed` failed; `where` begins the message.
 
     Raises:
         FailedRolloutsError: with the most frequent reason.
     """
     reasons = Counter(trajectory.error for trajectory in trajectories if trajectory.error)
-    failed = reasons.total() if hasattr(reasons, "total") else sum(reasons.values())
+    failed = sum(reasons.values())
     if failed <= allowed * len(trajectories):
         return
     reason, times = reasons.most_common(1)[0]
     raise FailedRolloutsError(
-        f"step {step}: {failed} of {len(trajectories)} rollouts failed, more than max_failed_fraction {allowed:g}; "
+        f"{where}: {failed} of {len(trajectories)} rollouts failed, more than max_failed_fraction {allowed:g}; "
         f"most often ({times} times): {reason}",
         "repair the cause, or allow more with max_failed_fraction",
     )

@@ -75,7 +75,7 @@ class Run:
             load_weights(self._policy.model, checkpoint.path)
         held_out = read_tasks(self._loaded, VAL_FILES)
         with contextlib.closing(self._roller()) as roll:
-            return evaluate(held_out, self._section.val_batch_size, roll)
+            return evaluate(held_out, self._config, roll)
 
     def _roller(self) -> Roller:
         return Roller(self._config, self._policy, self._agent, self._interrupts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import yaml
 
 from agentic_rl._version import __version__
-from agentic_rl.backends.errors import RunFolderBusyError
+from agentic_rl.backends.errors import RunFolderBusyError, SaveError, TrainingError
 from agentic_rl.backends.local.checkpoint_store import CheckpointStore
 from agentic_rl.config.writing import make_folder, open_append, replace_file
 from agentic_rl.tracking import LineFile
@@ -28,6 +29,18 @@ CURVE, CONFIG, VERSIONS, EVALUATION = (
     "evaluation.json",
 )
 LOCK, TENSORBOARD, FAILED_BATCH = ".lock", "tensorboard", "failed_batch.jsonl"
+DISK_ERRORS = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""What the system says when a folder can't be written."""
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers", "numpy", "pyarrow", "pydantic")
 """Whose versions can change a run's numbers or files."""
 
@@ -79,6 +92,22 @@ class RunFolder:
         """Close the two growing files."""
         self.metrics.close()
         self.trajectories.close()
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Tell of a folder that can't be written as of any other expected failure, without a traceback."""
+    try:
+        yield
+    except TrainingError:
+        raise
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        raise SaveError(
+            f"{error.filename or path} can't be written: {error.strerror}",
+            "make room, or start where the folder checkpoints can be written; the same command then goes on",
+        ) from error
 
 
 @contextlib.contextmanager

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agentic_rl.backends.base import Plan, Trainer, TrainResult
@@ -20,7 +20,7 @@ from agentic_rl.backends.local.progress import Progress
 from agentic_rl.backends.local.run_folder import RunFolder
 from agentic_rl.backends.local.settings import SFT_FILES, TRAIN_FILES, VAL_FILES, evaluation_due, local_section
 from agentic_rl.config.diagnostics import ConfigError, Finding, Report
-from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker, console_tracker
+from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker, console_tracker, log_lines_to
 
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
@@ -74,19 +74,19 @@ class LocalTrainer(Trainer):
             raise KeyboardInterrupt
         return dict(result.metrics)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[RunFolder, Tracker, Interrupts]]:
         self._refuse_errors()
         console = console_tracker()
         path = run_folder.run_path(self._section.project_name, self._section.experiment_name)
-        try:
-            with (
-                run_folder.opened(path) as folder,
-                Interrupts(lambda name: console.note(_stopping(name))) as interrupts,
-            ):
-                yield folder, console, interrupts
-        finally:
-            console.close()
+        with (
+            contextlib.closing(console),
+            log_lines_to(console),
+            run_folder.disk_errors(path),
+            run_folder.opened(path) as folder,
+            Interrupts(lambda name: console.note(_stopping(name))) as interrupts,
+        ):
+            yield folder, console, interrupts
 
     def _train(
         self, folder: RunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None

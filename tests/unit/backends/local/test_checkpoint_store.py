@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import errno
+import stat
+from pathlib import Path
+
+import pytest
+
+from agentic_rl.backends.errors import SaveError
+from agentic_rl.backends.local.checkpoint_store import POINTER, CheckpointStore, resumable
+
+
+def fill(folder: Path) -> None:
+    (folder / "weights").write_bytes(b"12345")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CheckpointStore:
+    return CheckpointStore(tmp_path)
+
+
+def silent(warning: str) -> None:
+    raise AssertionError(warning)
+
+
+def test_what_was_written_is_found_and_whole(store: CheckpointStore) -> None:
+    written = store.write(3, ["model"], fill)
+    assert written.path == store.folder / "global_step_3"
+    newest = store.newest(silent)
+    assert newest == written
+    assert newest is not None
+    assert newest.step == 3
+    assert (store.folder / POINTER).read_text() == "3"
+    assert stat.S_IMODE(written.path.stat().st_mode) == 0o750
+    assert {stat.S_IMODE(file.stat().st_mode) for file in written.path.iterdir()} == {0o640}
+
+
+def test_an_empty_folder_has_no_checkpoint(store: CheckpointStore) -> None:
+    assert store.newest(silent) is None
+
+
+def test_torn_ones_are_skipped_each_with_a_warning(store: CheckpointStore) -> None:
+    for step in (1, 2, 10):
+        store.write(step, ["model"], fill)
+    (store.path(10) / "weights").unlink()
+    (store.path(2) / "manifest.json").write_text("{")
+    warnings: list[str] = []
+    newest = store.newest(warnings.append)
+    assert newest is not None
+    assert newest.step == 1
+    assert [str(store.path(step)) in warning for step, warning in zip((10, 2), warnings, strict=True)] == [True, True]
+    assert all(warning.startswith("warning: skipping the torn checkpoint") for warning in warnings)
+
+
+def test_a_checkpoint_under_another_number_is_torn(store: CheckpointStore) -> None:
+    store.write(1, ["model"], fill)
+    store.path(1).rename(store.path(2))
+    warnings: list[str] = []
+    assert store.newest(warnings.append) is None
+    assert "manifest.json is that of step 1" in warnings[0]
+
+
+def test_a_torn_one_is_replaced_when_its_step_is_reached_again(store: CheckpointStore) -> None:
+    store.write(1, ["model"], fill)
+    (store.path(1) / "weights").write_bytes(b"1")
+    store.write(1, ["model"], fill)
+    assert store.whole(1).step == 1
+
+
+def test_only_the_newest_are_kept_and_numbers_are_not_compared_as_text(store: CheckpointStore) -> None:
+    for step in (2, 9, 10, 100):
+        store.write(step, ["model"], fill)
+    store.keep_newest(3)
+    assert store.steps() == [9, 10, 100]
+    store.keep_newest(5)
+    assert store.steps() == [9, 10, 100]
+
+
+def test_a_failing_disk_leaves_the_older_checkpoint_and_no_trace(store: CheckpointStore) -> None:
+    store.write(1, ["model"], fill)
+
+    def fail(folder: Path) -> None:
+        fill(folder)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(SaveError, match="No space left on device; the earlier checkpoints are whole") as caught:
+        store.write(2, ["model"], fail)
+    assert "make room" in caught.value.hint
+    assert store.steps() == [1]
+    assert sorted(path.name for path in store.folder.iterdir()) == ["global_step_1", POINTER]
+
+
+def test_leftovers_of_killed_processes_are_removed_and_nothing_else(store: CheckpointStore) -> None:
+    for name in (".saving_3", ".removing_1", "global_step_2", "notes"):
+        (store.folder / name).mkdir()
+        fill(store.folder / name)
+    (store.folder / ".0123456789abcdef.tmp").touch()
+    (store.folder / ".lock").touch()
+    store.remove_leftovers()
+    assert sorted(path.name for path in store.folder.iterdir()) == [".lock", "global_step_2", "notes"]
+
+
+@pytest.mark.parametrize(
+    ("content", "enough"),
+    [
+        (["model", "optimizer", "extra"], True),
+        (["hf_model", "optimizer", "extra"], True),
+        (["model", "optimizer"], False),
+        (["model", "extra"], False),
+        (["optimizer", "extra"], False),
+    ],
+)
+def test_what_is_needed_to_go_on(content: list[str], enough: bool) -> None:
+    assert resumable(content) is enough

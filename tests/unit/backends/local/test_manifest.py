@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentic_rl.backends.local.manifest import NAME, Manifest, TornCheckpointError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "weights").write_bytes(b"12345")
+    (tmp_path / "config").write_bytes(b"{}")
+    manifest = Manifest.of(tmp_path, 7, ["model"])
+    (tmp_path / NAME).write_text(manifest.to_json())
+    return tmp_path
+
+
+def test_a_whole_folder_is_as_its_manifest_says(folder: Path) -> None:
+    manifest = Manifest.read(folder)
+    assert (manifest.step, manifest.content, set(manifest.files)) == (7, ["model"], {"weights", "config"})
+    assert manifest.files["weights"][0] == 5
+    manifest.verify(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"1234", "weights has 4 bytes instead of 5"), (b"12346", "weights has another content than was written")],
+)
+def test_a_file_that_changed_is_named(content: bytes, message: str, folder: Path) -> None:
+    (folder / "weights").write_bytes(content)
+    with pytest.raises(TornCheckpointError, match=message):
+        Manifest.read(folder).verify(folder)
+
+
+def test_a_file_that_is_gone_is_named(folder: Path) -> None:
+    (folder / "weights").unlink()
+    with pytest.raises(TornCheckpointError, match="weights has 0 bytes instead of 5"):
+        Manifest.read(folder).verify(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"step": 1, "content": [], "files": {"a": 1}}', "null", "1"])
+def test_a_damaged_manifest_is_torn(text: str, folder: Path) -> None:
+    (folder / NAME).write_text(text)
+    with pytest.raises(TornCheckpointError, match=f"{NAME} is damaged"):
+        Manifest.read(folder)
+
+
+def test_a_missing_manifest_is_torn(folder: Path) -> None:
+    (folder / NAME).unlink()
+    with pytest.raises(TornCheckpointError, match="no readable manifest"):
+        Manifest.read(folder)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from agentic_rl.agents.task import Task
+from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.backends.errors import FailedRolloutsError
+from agentic_rl.backends.local.rollouts import refuse_failures, rollout_metrics, to_sample, trajectory_record
+
+
+def trajectory(reward: float = 1.0, **changes: Any) -> Trajectory:
+    values: dict[str, Any] = {
+        "prompt_tokens": [1, 2],
+        "response_tokens": [3, 4, 5, 6],
+        "response_masks": [1, 0, 1, 1],
+        "response_logprobs": [-0.123456789, 0.0, -1.0, -2.0],
+        "idx": 4,
+        "trajectory_reward": reward,
+        "chat_completions": [{"role": "assistant", "content": "\ud800"}],
+    }
+    return Trajectory(**{**values, **changes})
+
+
+FAILED = trajectory(0.0, error="ValueError: no", finish_reason="error")
+
+
+def test_a_sample_keeps_the_tokens_of_its_trajectory() -> None:
+    sample = to_sample(trajectory(0.5))
+    assert (sample.tokens, sample.prompt_length, sample.mask) == ([1, 2, 3, 4, 5, 6], 2, [1, 0, 1, 1])
+    assert (sample.reward, sample.group, sample.failed) == (0.5, 4, False)
+    assert sample.logprobs == [-0.123456789, 0.0, -1.0, -2.0]
+    assert to_sample(FAILED).failed
+
+
+def test_tensors_of_a_users_wrapper_become_numbers() -> None:
+    sample = to_sample(trajectory(prompt_tokens=torch.tensor([1, 2]), response_masks=torch.tensor([1, 0, 1, 1])))
+    assert sample.tokens == [1, 2, 3, 4, 5, 6]
+    assert sample.mask == [1, 0, 1, 1]
+    assert all(type(token) is int for token in [*sample.tokens, *sample.mask])
+
+
+def test_metrics_leave_failed_rollouts_out_of_the_means() -> None:
+    metrics = rollout_metrics([trajectory(1.0), trajectory(0.0, response_tokens=[3], response_masks=[1]), FAILED], 2.0)
+    assert metrics["reward/mean"] == 0.5
+    assert metrics["reward/std"] == 0.5
+    assert metrics["reward/failed_fraction"] == pytest.approx(1 / 3)
+    assert metrics["response_length/mean"] == 2.5
+    assert metrics["response_length/max"] == 4
+    assert metrics["turns/mean"] == 1.5
+    assert metrics["rollout/tokens_per_second"] == (3 + 1 + 3) / 2.0
+    assert metrics["time/rollout"] == 2.0
+
+
+def test_metrics_of_a_step_in_which_everything_failed() -> None:
+    metrics = rollout_metrics([FAILED], 1.0)
+    assert (metrics["reward/mean"], metrics["reward/failed_fraction"]) == (0.0, 1.0)
+
+
+def test_too_many_failures_stop_the_run_with_the_most_frequent_reason() -> None:
+    other = trajectory(0.0, error="LateError: late")
+    refuse_failures("step 3", [trajectory(), FAILED], allowed=0.5)
+    with pytest.raises(FailedRolloutsError) as caught:
+        refuse_failures("step 3", [FAILED, FAILED, other, trajectory()], allowed=0.5)
+    assert "step 3: 3 of 4 rollouts failed, more than max_failed_fraction 0.5" in str(caught.value)
+    assert "(2 times): ValueError: no" in str(caught.value)
+
+
+def test_a_record_can_be_written_as_json_and_has_the_documented_fields() -> None:
+    task = Task(prompt=[], data_source="source", idx=4, sample=1)
+    record = json.loads(json.dumps(trajectory_record(trajectory(), task, step=9)))
+    assert record == {
+        "schema": 1,
+        "step": 9,
+        "idx": 4,
+        "sample": 1,
+        "data_source": "source",
+        "reward": 1.0,
+        "finish_reason": "done",
+        "error": "",
+        "messages": [{"role": "assistant", "content": "\ud800"}],
+        "prompt_tokens": [1, 2],
+        "response_tokens": [3, 4, 5, 6],
+        "response_mask": [1, 0, 1, 1],
+        "response_logprobs": [-0.12346, 0.0, -1.0, -2.0],
+    }

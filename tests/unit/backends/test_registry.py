@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentic_rl.backends import trainer_for
+from agentic_rl.backends.errors import BackendUnavailableError
+from agentic_rl.backends.local.trainer import LocalTrainer
+from agentic_rl.config.diagnostics import ConfigError
+from agentic_rl.config.load import load
+
+
+@pytest.fixture
+def verl(loaded: Any, tmp_path: Path) -> Any:
+    loaded()
+    files = tmp_path / "files"
+    return load(
+        {
+            "tokenizer_name_or_path": str(files / "model"),
+            "agent_name": "math",
+            "train_backend": "verl",
+            "verl": {"train_files": str(files / "train.parquet"), "val_files": str(files / "test.parquet")},
+        },
+        environ={},
+    )
+
+
+def test_local_is_found_by_its_entry_point(loaded: Any) -> None:
+    assert type(trainer_for(loaded())) is LocalTrainer
+
+
+def test_a_backend_that_is_not_installed_says_so_in_its_check_its_plan_and_its_failure(verl: Any) -> None:
+    trainer = trainer_for(verl)
+    (found,) = trainer.check()
+    assert (found.code, found.severity, found.key) == ("ARL501", "error", "train_backend")
+    assert "verl can be checked but not trained with in this version; installed backends: local" in found.message
+    assert trainer.plan().steps[0].startswith("nothing: verl can be checked but not trained with")
+    with pytest.raises(BackendUnavailableError, match="train_backend: verl can be checked"):
+        trainer.fit()
+    with pytest.raises(BackendUnavailableError):
+        trainer.evaluate()
+
+
+def test_a_broken_configuration_has_no_trainer(loaded: Any) -> None:
+    with pytest.raises(ConfigError):
+        trainer_for(loaded(lr=-1.0))
