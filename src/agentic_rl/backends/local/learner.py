@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +21,7 @@ from agentic_rl.backends.local.layout import Layout, MicroBatch
 from agentic_rl.backends.local.objective import Evidence, Objective
 from agentic_rl.backends.local.reference import Reference
 from agentic_rl.backends.local.step_metrics import StepMetrics
-
-if TYPE_CHECKING:
-    from agentic_rl.config.flat import FlatConfig, LocalSection
+from agentic_rl.config.flat import FlatConfig, LocalSection
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +96,10 @@ class Learner:
             rng: Orders the mini batches; it lives on the CPU and is part of what a checkpoint must keep.
 
         Returns:
-            The step's `policy/` metrics.
+            The step's `policy/` metrics: means over its updates (`loss`, the whole of it; `grad_norm`, before it is
+            clipped) and over the tokens learned from (`entropy`; `clip_fraction`; `kl` from the policy that
+            sampled; `logprob_difference` from the rollout, before the first update; `reference_kl`). Samples that
+            can't change the gradient are left out, also from these means.
 
         Raises:
             NonFiniteLossError: The weights are then those after the last finite mini batch.
@@ -175,7 +176,7 @@ class Learner:
         if self._objective.ignores_zero_advantage:
             rows = _with_advantage(batch, rows, evidence)
         if self._objective.chooses_tokens:
-            evidence = self._choose_tokens(batch, rows, evidence, rng)
+            evidence = self._choose_tokens(batch, rows, weights_N > 0, evidence, rng)
         self._optimizer.zero_grad(set_to_none=False)
         total = torch.zeros((), device=self._model.device)
         for micro in batch.micro_batches(rows, self._max_tokens):
@@ -211,12 +212,13 @@ class Learner:
             losses_N = losses_N + self._section.kl_loss_coeff * kl_N
         return losses_N
 
-    def _choose_tokens(self, batch: StepBatch, rows: list[int], evidence: Evidence, rng: torch.Generator) -> Evidence:
-        """Single out tokens by the whole mini batch, so that the micro batches do not matter."""
-        index_N = torch.cat([micro.index_N for micro in batch.micro_batches(rows, self._max_tokens)]).sort().values
-        logprobs_N = self._logprobs(batch, rows)
+    def _choose_tokens(
+        self, batch: StepBatch, rows: list[int], within_N: Tensor, evidence: Evidence, rng: torch.Generator
+    ) -> Evidence:
+        """Single out tokens by the whole mini batch (`within_N`), so that the micro batches do not matter."""
+        logprobs_N = self._logprobs(batch, rows)[within_N]
         chosen_N = torch.zeros_like(evidence.chosen_N)
-        chosen_N[index_N] = self._objective.choose_tokens(logprobs_N[index_N], evidence.at(index_N), rng)
+        chosen_N[within_N] = self._objective.choose_tokens(logprobs_N, evidence.at(within_N), rng)
         return replace(evidence, chosen_N=chosen_N)
 
     def _logprobs(self, batch: StepBatch, rows: Iterable[int]) -> Tensor:
@@ -244,7 +246,7 @@ def _with_advantage(batch: StepBatch, rows: list[int], evidence: Evidence) -> li
     """The rows whose advantage is not 0: the others would add nothing to the gradient."""
     active_B = torch.zeros(len(batch), dtype=torch.bool, device=batch.sample_N.device)
     active_B[batch.sample_N[evidence.advantages_N != 0]] = True
-    return [row for row in rows if active_B[row]]
+    return [row for row, active in zip(rows, active_B[rows].tolist(), strict=True) if active]
 
 
 def _to_blame(batch: StepBatch, micro: MicroBatch, losses_N: Tensor) -> list[Sample]:

@@ -6,7 +6,6 @@ Shape suffixes: N tokens that the policy wrote, V vocabulary.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,9 +13,7 @@ from torch import Tensor
 from agentic_rl.algorithms import policy_loss
 from agentic_rl.algorithms.entropy import entropy
 from agentic_rl.algorithms.policy_loss import TokenLoss
-
-if TYPE_CHECKING:
-    from agentic_rl.config.flat import FlatConfig, LocalSection
+from agentic_rl.config.flat import FlatConfig, LocalSection
 
 ENTROPY_CHUNK = 2048
 """Tokens worked on at a time with `entropy_from_logits_with_chunking`."""
@@ -35,7 +32,7 @@ class Evidence:
     """The rollout gave no log-probabilities: the old ones are the training model's own."""
 
     def at(self, index_N: Tensor) -> Evidence:
-        """The same for some of the tokens."""
+        """The same for some of the tokens: their numbers, or True where they are."""
         return replace(
             self,
             old_logprobs_N=self.old_logprobs_N[index_N],

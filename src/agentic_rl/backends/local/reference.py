@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from agentic_rl.algorithms.kl import KLKind, exact_kl, kl_estimate
+from agentic_rl.algorithms.kl import KLEstimate, KLKind, exact_kl, kl_estimate
 from agentic_rl.backends.local.batches import StepBatch
 from agentic_rl.backends.local.forward import written_logits, written_logprobs
 from agentic_rl.backends.local.layout import MicroBatch
@@ -25,12 +25,8 @@ class Reference:
         self._temperature = temperature
 
     def kl(self, kind: KLKind, micro: MicroBatch, logits_NV: Tensor, logprobs_N: Tensor) -> Tensor:
-        """KL(policy || reference) per token, shape (N,), from the policy's logits or, for estimates, `logprobs_N`."""
-        with torch.no_grad():
-            reference_logits_NV = written_logits(self.model, micro, self._temperature)
-        if kind == "full":
-            return exact_kl(logits_NV, reference_logits_NV)
-        return kl_estimate(logprobs_N, written_logprobs(reference_logits_NV, micro), kind)
+        """KL(policy || reference) per token, shape (N,): `full` from the policy's logits, else from `logprobs_N`."""
+        return self._exact(micro, logits_NV) if kind == "full" else self._estimate(kind, micro, logprobs_N)
 
     @torch.no_grad()
     def kl_of_batch(
@@ -39,8 +35,18 @@ class Reference:
         """KL per token of the policy that sampled, shape (N,); `logprobs_N` are the rollout's log-probabilities."""
         kl_N = torch.zeros_like(logprobs_N)
         for micro in batch.micro_batches(range(len(batch)), max_tokens):
-            logits_NV = logprobs_N  # not looked at by the estimates
             if kind == "full":
-                logits_NV = written_logits(policy, micro, self._temperature)
-            kl_N[micro.index_N] = self.kl(kind, micro, logits_NV, logprobs_N[micro.index_N])
+                kl_N[micro.index_N] = self._exact(micro, written_logits(policy, micro, self._temperature))
+            else:
+                kl_N[micro.index_N] = self._estimate(kind, micro, logprobs_N[micro.index_N])
         return kl_N
+
+    def _exact(self, micro: MicroBatch, logits_NV: Tensor) -> Tensor:
+        return exact_kl(logits_NV, self._logits(micro))
+
+    def _estimate(self, kind: KLEstimate, micro: MicroBatch, logprobs_N: Tensor) -> Tensor:
+        return kl_estimate(logprobs_N, written_logprobs(self._logits(micro), micro), kind)
+
+    @torch.no_grad()
+    def _logits(self, micro: MicroBatch) -> Tensor:
+        return written_logits(self.model, micro, self._temperature)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +19,8 @@ from agentic_rl.backends.local.batches import Sample, StepBatch
 from agentic_rl.backends.local.forward import written_logits, written_logprobs
 from agentic_rl.backends.local.layout import Layout
 from agentic_rl.backends.local.learner import NonFiniteLossError
+from agentic_rl.config.flat import LocalSection
 from agentic_rl.rollout.chat import ChatFormat
-
-if TYPE_CHECKING:
-    from agentic_rl.config.flat import LocalSection
 
 BETAS = (0.9, 0.95)
 """AdamW's: a training of a few hundred steps has no use for the long memory of 0.999."""

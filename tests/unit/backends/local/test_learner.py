@@ -154,6 +154,16 @@ def test_a_step_without_anything_to_learn_changes_nothing(samples):
     assert learner.state_dict()["step"] == 1
 
 
+@pytest.mark.parametrize("mode", ["vanilla", "gpg", "clip-cov", "kl-cov"])
+def test_a_mini_batch_of_failed_samples_only_is_an_update_without_gradient(mode):
+    samples = make_samples(groups=2)
+    for sample in samples[:4]:
+        sample.failed = True
+    learner = make_learner(tiny_policy(), policy_loss_model=mode, ppo_mini_batch_size=1)
+    learner.update(samples, rng())
+    assert {state["step"].item() for state in learner.state_dict()["optimizer"]["state"].values()} == {2}
+
+
 def test_every_mini_batch_of_every_epoch_is_one_update():
     learner = make_learner(tiny_policy(), ppo_mini_batch_size=3, ppo_epochs=3)
     learner.update(make_samples(groups=8), rng())
