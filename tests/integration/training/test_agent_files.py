@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tiny_project
+from runs import Run
+
+pytestmark = pytest.mark.integration
+
+AGENT = '''
+from agentic_rl import Agent
+
+
+class Lengthy(Agent):
+    """Rewards an even number of characters."""
+
+    async def run(self, task, model):
+        reply = await model.chat(task.prompt)
+        return float(len(reply["content"]) % 2)
+'''
+WRAPPER = '''
+from agentic_rl import BaseEngineWrapper, Trajectory
+
+
+class Lengthy(BaseEngineWrapper):
+    """Rewards an even number of characters."""
+
+    async def generate_trajectory(self, task, stream_queue=None):
+        encoded = self.tokenizer.apply_chat_template(task["prompt"], add_generation_prompt=True)
+        prompt = list(encoded["input_ids"])
+        answer = await self.completions[0](prompt=prompt, max_tokens=8)
+        choice = answer["choices"][0]
+        return Trajectory(
+            prompt_tokens=prompt,
+            response_tokens=choice["token_ids"],
+            response_masks=[1] * len(choice["token_ids"]),
+            idx=task["idx"],
+            trajectory_reward=float(len(choice["text"]) % 2),
+        )
+'''
+BROKEN = """
+from agentic_rl import Agent
+
+
+class Broken(Agent):
+    async def run(self, task, model):
+        return 0.0
+
+
+1 / 0
+"""
+
+
+def project(tmp_path: Path, code: str) -> Run:
+    folder = tmp_path / "files"
+    tiny_project.make_project(folder, {"total_training_steps": 2})
+    (folder / "agent.py").write_text(code)
+    config = tiny_project.write_config(
+        folder, {"total_training_steps": 2}, agent_name="lengthy", agent_engine_wrapper_path=str(folder / "agent.py")
+    )
+    return Run(tmp_path, config)
+
+
+@pytest.mark.parametrize("code", [AGENT, WRAPPER], ids=["Agent", "BaseEngineWrapper"])
+def test_a_users_own_file_is_trained_with(code: str, tmp_path: Path, train: Callable[..., int]) -> None:
+    run = project(tmp_path, code)
+    assert train(run) == 0, run.output
+    training = [line for line in run.metrics() if line["phase"] == "training"]
+    assert [line["reward/failed_fraction"] for line in training] == [0.0, 0.0]
+    assert all(line["policy/grad_norm"] > 0 for line in training)
+    assert max(line["policy/logprob_difference"] for line in training) < 1e-5
+
+
+def test_a_file_that_raises_is_reported_with_its_own_line(tmp_path: Path, train: Callable[..., int]) -> None:
+    run = project(tmp_path, BROKEN)
+    assert train(run) == 1
+    assert f"{tmp_path}/files/agent.py:10: ZeroDivisionError: division by zero" in run.output
+    assert "Traceback" not in run.output
