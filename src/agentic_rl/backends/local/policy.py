@@ -89,8 +89,6 @@ def _load_model(folder: Path, trust_remote_code: bool) -> PreTrainedModel:
             f"tokenizer_name_or_path: the weights in {folder} lack {len(missing)} tensors of its config.json, "
             f"among them {min(missing)}"
         )
-    if policy.get_output_embeddings() is None:
-        raise PolicyError(f"tokenizer_name_or_path: the model in {folder} has no language-model head")
     return policy
 
 

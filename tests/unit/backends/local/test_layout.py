@@ -107,3 +107,12 @@ def test_models_with_attention_of_another_kind_do_not_share():
     for model, shares in [(tiny_policy(), True), (mistral, False), (windowed, False)]:
         (micro,) = micro_batches(samples, Layout.of(model, PAD), 100)
         assert (micro.mask_R1LL is not None) is shares
+
+
+@pytest.mark.parametrize("layout", [PLAIN, SHARING], ids=["plain", "sharing"])
+def test_a_micro_batch_moves_as_a_whole(layout):
+    (micro,) = micro_batches(make_samples(groups=2), layout, 10_000)
+    moved = micro.to(torch.device("meta"))
+    assert {tensor.device.type for tensor in vars(moved).values() if tensor is not None} == {"meta"}
+    assert (moved.mask_R1LL is None) == (micro.mask_R1LL is None)
+    assert micro.to(CPU) is micro
