@@ -73,19 +73,15 @@ class Pool:
         kept = sum(map(stays, self.rows))
         gaps = [slot for slot in range(kept) if not stays(self.rows[slot])]
         movers = [slot for slot in range(kept, len(self.rows)) if stays(self.rows[slot])]
-        if movers:
-            longest = max(self.rows[slot].cached for slot in movers)
-            copy_slots(self, movers, self, gaps, longest)
         for gap, mover in zip(gaps, movers, strict=True):
+            copy_slot(self, mover, self, gap, self.rows[mover].cached)
             self.rows[gap] = self.rows[mover]
         del self.rows[kept:]
 
 
-def copy_slots(source: Pool, from_slots: Sequence[int], target: Pool, to_slots: Sequence[int], length: int) -> None:
-    """Copy the first `length` tokens of slots to other ones."""
-    device = target.shape.device
-    taken = source.kv[:, :, torch.tensor(from_slots, device=device), :, :length]
-    target.kv[:, :, torch.tensor(to_slots, device=device), :, :length] = taken
+def copy_slot(source: Pool, from_slot: int, target: Pool, to_slot: int, length: int) -> None:
+    """Copy the first `length` tokens of a slot; many in turn take a fifth of the time of one indexing."""
+    target.kv[:, :, to_slot, :, :length].copy_(source.kv[:, :, from_slot, :, :length])
 
 
 class Cache:
@@ -145,12 +141,13 @@ class Cache:
                 self._move(pool, outgrown)
 
     def _move(self, pool: Pool, slots: list[int]) -> None:
-        movers = [pool.rows[slot] for slot in slots]
         targets: dict[Pool, list[int]] = {}
-        for slot, row in zip(slots, movers, strict=True):
+        for slot in slots:
+            row = pool.rows[slot]
             targets.setdefault(self.pool_for(row.cached + row.take), []).append(slot)
         for target, chosen in targets.items():
-            new = target.add([pool.rows[slot] for slot in chosen])
-            copy_slots(pool, chosen, target, new, pool.capacity)
-        gone = set(movers)
+            rows = [pool.rows[slot] for slot in chosen]
+            for slot, row, new in zip(chosen, rows, target.add(rows), strict=True):
+                copy_slot(pool, slot, target, new, row.cached)
+        gone = {pool.rows[slot] for slot in slots}
         pool.keep(lambda row: row not in gone)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (torch's own name for it)
 
 from agentic_rl.rollout.engines.base import SamplingParams
+from agentic_rl.rollout.engines.tensors import integers
 
 # splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -99,7 +100,7 @@ class Sampler:
         self._max_k = max((p.top_k for p in drawn), default=0)
         self._top_p = column([p.top_p for p in params], 1.0, torch.float64)
         self._min_p = column([p.min_p for p in params], 0.0)
-        self._seeds = torch.tensor([_signed(p.seed) for p in params], device=device)
+        self._seeds = integers([_signed(p.seed) for p in params], device)
         self._uniforms = torch.empty(0, len(params), dtype=torch.float64, device=device)
         self._used = 0
 

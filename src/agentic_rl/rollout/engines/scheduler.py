@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from agentic_rl.rollout.engines.cache import Cache, CacheShape, Pool, copy_slots
+from agentic_rl.rollout.engines.cache import Cache, CacheShape, copy_slot
+from agentic_rl.rollout.engines.prefixes import PrefixIndex
 from agentic_rl.rollout.engines.requests import Row
 from agentic_rl.rollout.engines.sessions import Parked, SessionStore, common_prefix
 from agentic_rl.rollout.engines.steps import Batch, take_tokens
@@ -16,8 +17,8 @@ class Scheduler:
     """Admits rows in order, and decides where their first tokens come from.
 
     A row whose call has ended stays in its slot until the next plan, so that the session's next call, if the agent
-    made it at once, goes on in place. Otherwise its cache is parked. A prompt that a row in the cache has read
-    already (the group of one task) is copied from that row.
+    made it at once, goes on in place. Otherwise its cache is parked. The beginning of a prompt that a row in the cache
+    has read already is copied from that row.
     """
 
     def __init__(self, shape: CacheShape, *, max_model_len: int, max_rows: int, max_tokens: int, parked: int) -> None:
@@ -28,7 +29,7 @@ class Scheduler:
         self._sessions = SessionStore(parked)
         self._live: set[Row] = set()
         self._idle: dict[str, Row] = {}
-        self._prompts: dict[tuple[int, ...], Row] = {}
+        self._prefixes = PrefixIndex()
 
     @property
     def full(self) -> bool:
@@ -63,7 +64,7 @@ class Scheduler:
         """Drop all that was read with other weights; rows that generate read their tokens again."""
         self._sessions.clear()
         self._idle.clear()
-        self._prompts.clear()
+        self._prefixes.clear()
         for row in self._live:
             row.cached = 0
 
@@ -75,7 +76,7 @@ class Scheduler:
 
     def _free_if_unused(self) -> None:
         if not self._live and not self._idle:
-            self._prompts.clear()
+            self._prefixes.clear()
             self._cache.clear()
 
     def plan(self, waiting: deque[Row]) -> Batch | None:
@@ -84,7 +85,6 @@ class Scheduler:
         self._admit(waiting)
         self._park_idle()
         self._cache.keep(self._live.__contains__)
-        self._prompts = {prompt: row for prompt, row in self._prompts.items() if row in self._live}
         if not self._live:
             self._free_if_unused()
             return None
@@ -111,6 +111,7 @@ class Scheduler:
             self._fill(sources)
         if continued:
             self._cache.replace(continued)
+        self._prefixes.keep(self._live.__contains__, continued)
 
     def _continue(self, row: Row, continued: dict[Row, Row]) -> bool:
         """Let the row go on in the slot of its session's last call, if that is still there."""
@@ -122,38 +123,30 @@ class Scheduler:
         return True
 
     def _open(self, row: Row, sources: dict[Row, Row | Parked | None]) -> bool:
-        """Find what a row in a new slot can copy; false if another row is about to read the same prompt."""
-        unread = len(row.tokens) - 1
+        """Find what a row in a new slot can copy; false if another row is about to read it."""
         parked = self._sessions.take(row.session) if row.session is not None else None
+        found = self._prefixes.find(row.tokens) if parked is None else None
         if parked is not None:
-            row.cached = min(common_prefix(parked.tokens, row.tokens), unread)
+            row.cached = min(common_prefix(parked.tokens, row.tokens), len(row.tokens) - 1)
             sources[row] = parked
-            return True
-        prompt = tuple(row.tokens)
-        twin = self._prompts.setdefault(prompt, row)
-        if twin is not row and twin.cached < unread:
-            if twin in self._live:
-                return False
-            twin = self._prompts[prompt] = row
-        row.cached = 0 if twin is row else unread
-        sources[row] = None if twin is row else twin
+        elif found is not None and found[0].cached >= found[1]:
+            sources[row], row.cached = found
+        elif found is not None and found[0] in self._live:
+            return False
+        else:
+            sources[row] = None
+        self._prefixes.add(row)
         return True
 
     def _fill(self, sources: dict[Row, Row | Parked | None]) -> None:
         """Give slots to rows and copy what they need not read."""
         slots = self._cache.add(list(sources), room=_ROOM)
-        copies: dict[tuple[Pool, Pool], list[tuple[int, int]]] = {}
-        longest = 0
         for row, source in sources.items():
             pool, slot = slots[row]
             if isinstance(source, Parked):
                 pool.kv[:, :, slot, :, : row.cached] = source.kv[:, :, :, : row.cached]
             elif source is not None:
-                from_pool, from_slot = slots[source]
-                copies.setdefault((from_pool, pool), []).append((from_slot, slot))
-                longest = max(longest, row.cached)
-        for (from_pool, to_pool), pairs in copies.items():
-            copy_slots(from_pool, [a for a, _ in pairs], to_pool, [b for _, b in pairs], longest)
+                copy_slot(*slots[source], pool, slot, row.cached)
 
     def _park_idle(self) -> None:
         """Move the caches of sessions that don't go on in this step out of the batch."""

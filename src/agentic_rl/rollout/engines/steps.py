@@ -12,6 +12,7 @@ from agentic_rl.rollout.engines.cache import Cache, Pool
 from agentic_rl.rollout.engines.decoder import Chunks, Heads, StepInput
 from agentic_rl.rollout.engines.requests import Row
 from agentic_rl.rollout.engines.sampling import Sampler
+from agentic_rl.rollout.engines.tensors import integers
 
 
 class Batch:
@@ -28,7 +29,7 @@ class Batch:
         self.input = self._first_input()
 
     def _tensor(self, values: list[int]) -> Tensor:
-        return torch.tensor(values, device=self._device)
+        return integers(values, self._device)
 
     def _first_input(self) -> StepInput:
         ends = [row.cached + row.take for row in self.rows]

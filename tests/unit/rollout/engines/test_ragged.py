@@ -134,6 +134,38 @@ def test_a_prompt_that_a_group_shares_is_read_once(model, prompts, together, tea
     assert len({tuple(c.tokens) for c in got}) == 12
 
 
+def test_a_beginning_that_tasks_share_is_read_once(model, prompts, together, teacher_forced) -> None:
+    engine = RaggedEngine(model, max_model_len=200, max_num_batched_tokens=256)
+    fed = counted(engine)
+    [system, *tasks] = prompts(100, 10, 12, 14)
+    requests = [system + task for task in tasks for _ in range(2)]
+    got = asyncio.run(together(engine, requests))
+    # the first whole; of the other two what follows 96 shared tokens; of every second its last token
+    assert sum(fed) == 110 + (112 - 96) + (114 - 96) + 3 + 6 * 11
+    for prompt, completion in zip(requests, got, strict=True):
+        assert completion.logprobs == pytest.approx(teacher_forced(model, prompt, completion.tokens), abs=1e-5)
+
+
+def test_a_task_that_comes_later_copies_from_a_conversation_under_way(model, prompts, teacher_forced) -> None:
+    engine = RaggedEngine(model, max_model_len=200)
+    [system, first, second] = prompts(64, 10, 12)
+
+    async def scenario():
+        turn = await engine.generate(system + first, SamplingParams(5), session="a")
+        going = [*system, *first, *turn.tokens, 1]
+        second_turn = asyncio.ensure_future(engine.generate(going, SamplingParams(40), session="a"))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        fed = counted(engine)
+        late = await engine.generate(system + second, SamplingParams(5, seed=1))
+        return fed[0], going, await second_turn, late
+
+    fed, going, turn, late = asyncio.run(scenario())
+    assert fed == 12 + 1
+    assert turn.logprobs == pytest.approx(teacher_forced(model, going, turn.tokens), abs=1e-5)
+    assert late.logprobs == pytest.approx(teacher_forced(model, system + second, late.tokens), abs=1e-5)
+
+
 def test_a_group_whose_first_row_is_cancelled_goes_on(model, prompts) -> None:
     engine = RaggedEngine(model, max_model_len=200, max_num_seqs=8, max_num_batched_tokens=8)
     [first] = prompts(100)
