@@ -25,7 +25,7 @@ class Tracker(Protocol):
         ...
 
     def close(self) -> None:
-        """The run has ended; write what is still held back."""
+        """The run has ended; write what is still held back. Notes may follow."""
         ...
 
 

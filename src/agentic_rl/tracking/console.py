@@ -112,11 +112,11 @@ class BarTracker:
             self._refresh(bars, now=time.monotonic(), last=step == bars.tasks[self._bar].total)
 
     def note(self, text: str) -> None:
-        """Print a line above the bar."""
+        """Print a line above the bar, or below it once it is closed."""
         self._bars().console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """Leave the bar as it stands; may be called twice."""
         if self._progress is not None:
             self._progress.stop()
 

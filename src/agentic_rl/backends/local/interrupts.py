@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import threading
 from collections.abc import Callable, Coroutine
@@ -65,6 +66,7 @@ class Interrupts:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        self._on_first(signal.Signals(number).name)
+        with contextlib.suppress(RuntimeError):  # we may have broken into a print, which can't print meanwhile
+            self._on_first(signal.Signals(number).name)
         if self._cancel is not None:
             self._cancel()

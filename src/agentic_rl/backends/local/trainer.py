@@ -97,9 +97,9 @@ class LocalTrainer(Trainer):
         trackers = [console, JsonLinesTracker(folder.metrics), *self._tensorboard(folder, checkpoint)]
         tracker = Listeners(trackers)
         result = Run(self.loaded, folder, tracker, interrupts).train(checkpoint, self._total())
-        for one in trackers[1:]:
-            one.close()
-        console.note(_ending(result, folder, self._drawn(folder, console)))
+        drawn = self._drawn(folder, console)
+        tracker.close()
+        console.note(_ending(result, folder, drawn))  # below the bar: the last line
         return result
 
     def _drawn(self, folder: RunFolder, console: Tracker) -> bool:
