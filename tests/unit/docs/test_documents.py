@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
-NEEDS_A_TRAINED_RUN = {"quickstart.md"}
+NEEDS_A_TRAINED_RUN = {"quickstart.md", "trajectories.md"}
 BLOCKS = [
     pytest.param(block, id=f"{document.relative_to(ROOT)}-{number}")
     for document in DOCUMENTS
