@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ import sabotage
 import tiny_project
 from runs import Run
 
+from agentic_rl.backends import TrainResult, trainer_for
+from agentic_rl.config.load import load
 from agentic_rl.config.secure_paths import check_path
 
 pytestmark = pytest.mark.integration
@@ -174,3 +177,20 @@ def test_two_processes_cannot_train_in_one_folder(run: Run, train: Callable[...,
         assert train(run) == 1
     assert f"error process 4711 is training in {run.folder}" in run.output
     assert "change project_name or experiment_name" in run.output
+
+
+def test_the_library_trains_evaluates_and_ends_in_a_thread_beside_an_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_project.make_project(tmp_path / "files", {"total_training_steps": 1, "test_freq": 1})
+    monkeypatch.chdir(tmp_path)
+    trainer = trainer_for(load(config, environ={}))
+
+    async def notebook() -> TrainResult:
+        return await asyncio.to_thread(trainer.fit)
+
+    result = asyncio.run(notebook())
+    assert (result.steps, result.exit_reason, result.exit_status) == (1, "finished", 0)
+    assert result.checkpoint == tmp_path / "checkpoints" / "tiny" / "first" / "global_step_1"
+    measured = trainer.evaluate()
+    assert measured["eval/reward"] == result.metrics["eval/reward"]

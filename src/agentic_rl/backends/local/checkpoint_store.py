@@ -113,9 +113,12 @@ class CheckpointStore:
                 pointer.write(f"{step}".encode())
         return Checkpoint(self.path(step), manifest)
 
-    def keep_newest(self, count: int) -> None:
-        """Remove all but the newest `count` checkpoints; called once a newer one is whole."""
-        for step in self.steps()[:-count]:
+    def keep_newest(self, count: int, upto: int) -> None:
+        """Keep the newest `count` of the checkpoints up to step `upto`, which is whole, and remove the older ones.
+
+        Later ones are torn (the run would have gone on from them otherwise): they don't count.
+        """
+        for step in [step for step in self.steps() if step <= upto][:-count]:
             self._discard(step)
 
     def _discard(self, step: int) -> None:

@@ -103,7 +103,7 @@ class TrainingLoop:
         items, store = list(content or self._section.ckpt_content), self._folder.checkpoints
         step, save = self.progress.step, self._parts.learned.save
         store.write(step, items, lambda into: save(into, items, self.progress, self._random))
-        store.keep_newest(self._config.keep_checkpoints)
+        store.keep_newest(self._config.keep_checkpoints, step)
         self._saved = (step, self.progress.evaluated)
 
     @property

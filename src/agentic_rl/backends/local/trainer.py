@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import json
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agentic_rl.backends.base import Plan, Trainer, TrainResult
+from agentic_rl.backends.errors import TrainingError
 from agentic_rl.backends.findings import CANNOT_RESUME, finding
 from agentic_rl.backends.local import description, run_folder
 from agentic_rl.backends.local.checkpoint_store import Checkpoint, resumable
@@ -77,6 +79,7 @@ class LocalTrainer(Trainer):
     @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[RunFolder, Tracker, Interrupts]]:
         self._refuse_errors()
+        _refuse_running_loop()
         console = console_tracker()
         path = run_folder.run_path(self._section.project_name, self._section.experiment_name)
         with (
@@ -173,6 +176,18 @@ class LocalTrainer(Trainer):
     def _refuse_errors(self) -> None:
         if self.check().verdict == "error":
             raise ConfigError(self.check())
+
+
+def _refuse_running_loop() -> None:
+    """Rollouts run on an event loop of their own, and a thread runs one at a time."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise TrainingError(
+        "this thread runs an event loop already (a notebook does), and training needs one of its own",
+        "await asyncio.to_thread(trainer.fit)",
+    )
 
 
 def _stopping(signal_name: str) -> str:

@@ -70,10 +70,17 @@ def test_a_torn_one_is_replaced_when_its_step_is_reached_again(store: Checkpoint
 def test_only_the_newest_are_kept_and_numbers_are_not_compared_as_text(store: CheckpointStore) -> None:
     for step in (2, 9, 10, 100):
         store.write(step, ["model"], fill)
-    store.keep_newest(3)
+    store.keep_newest(3, 100)
     assert store.steps() == [9, 10, 100]
-    store.keep_newest(5)
+    store.keep_newest(5, 100)
     assert store.steps() == [9, 10, 100]
+
+
+def test_torn_ones_of_later_steps_do_not_push_out_whole_ones(store: CheckpointStore) -> None:
+    for step in (1, 2, 5, 6, 3):
+        store.write(step, ["model"], fill)
+    store.keep_newest(2, 3)
+    assert store.steps() == [2, 3, 5, 6]
 
 
 def test_a_failing_disk_leaves_the_older_checkpoint_and_no_trace(store: CheckpointStore) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentic_rl.backends.errors import TrainingError
 from agentic_rl.backends.local import devices
 from agentic_rl.backends.local.settings import evaluation_due, resolved
 from agentic_rl.backends.local.trainer import LocalTrainer
@@ -99,3 +101,14 @@ def test_when_the_held_out_tasks_are_evaluated(
 ) -> None:
     config = loaded(section, **keys).require()
     assert [step for step in range(8) if evaluation_due(config, step, total=7)] == due
+
+
+def test_a_thread_with_a_running_event_loop_is_told_what_to_do(loaded: Any) -> None:
+    trainer = LocalTrainer(loaded())
+
+    async def notebook() -> None:
+        trainer.fit()
+
+    with pytest.raises(TrainingError, match="runs an event loop already") as caught:
+        asyncio.run(notebook())
+    assert caught.value.hint == "await asyncio.to_thread(trainer.fit)"
