@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import statistics
 import time
 import warnings
@@ -67,7 +68,7 @@ def transformers_continuous(model: Any, rows: int) -> Callable[[Prompts], None]:
     """Transformers' continuous batching, its fixed cost made small by few blocks."""
     from transformers import ContinuousBatchingConfig, GenerationConfig
 
-    blocks = ContinuousBatchingConfig(num_blocks=4 * rows, max_batch_tokens=max(512, 2 * rows), block_size=32)
+    blocks = ContinuousBatchingConfig(num_blocks=4 * rows, max_batch_tokens=max(512, 2 * rows), page_size=32)
     settings = GenerationConfig(max_new_tokens=NEW, do_sample=True, top_k=0, eos_token_id=-1, pad_token_id=0)
 
     def run(prompts: Prompts) -> None:
@@ -127,6 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    logging.disable(logging.ERROR)  # generate_batch reports what it would do with psutil
     model = tiny_model()
     makers = [ragged, transformers_generate] + [transformers_continuous] * options.continuous
     for rows in options.batches:

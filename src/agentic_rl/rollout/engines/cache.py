@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from agentic_rl.rollout.engines.requests import Row
+from agentic_rl.rollout.engines.tensors import zeros
 
 _SMALLEST_CAPACITY = 64
 _FEWEST_SLOTS = 16
@@ -44,8 +45,7 @@ class Pool:
     def _allocate(self, slots: int) -> None:
         s = self.shape
         # Zeros, as attention multiplies what lies behind a row's end by a probability of 0: it must be finite.
-        size = (s.layers, 2, slots, s.heads, self.capacity, s.head_dim)
-        self.kv = torch.zeros(size, dtype=s.dtype, device=s.device)
+        self.kv = zeros((s.layers, 2, slots, s.heads, self.capacity, s.head_dim), s.dtype, s.device)
         """Shape (layers, 2 for keys and values, S, H, C, D)."""
         self.slots = slots
         self.entries = [layer.view(-1, s.head_dim) for layer in self.kv]
@@ -65,7 +65,8 @@ class Pool:
         if len(self.rows) > self.slots:
             old = self.kv
             self._allocate(max(_FEWEST_SLOTS, 1 << (len(self.rows) - 1).bit_length()))
-            self.kv[:, :, :first] = old[:, :, :first]
+            longest = max((row.cached for row in self.rows[:first]), default=0)
+            self.kv[:, :, :first, :, :longest] = old[:, :, :first, :, :longest]
         return range(first, len(self.rows))
 
     def keep(self, stays: Callable[[Row], bool]) -> None:
