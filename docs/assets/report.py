@@ -63,7 +63,7 @@ def main() -> None:
     height = 0.22 * len(lines) + 0.3
     figure = plt.figure(figsize=(10.4, height), facecolor=BACKGROUND)
     for number, (part, whole) in enumerate(lines):
-        kind = "fix" if whole.startswith("    fix:") else next((name for name in COLOURS if f" {name} ARL" in whole), "")
+        kind = next((name for name in COLOURS if f" {name} ARL" in whole or whole.startswith(f"    {name}:")), "")
         figure.text(
             0.015,
             1 - (number + 1.2) * 0.22 / height,

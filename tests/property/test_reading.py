@@ -16,11 +16,10 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agentic_rl.config import source_nodes
 from agentic_rl.config.flat import FlatConfig
 from agentic_rl.config.load import Loaded, load
-from agentic_rl.config.source import Document, ValueTextError, parse, scalar
-from agentic_rl.config.source_scalars import resolve
+from agentic_rl.config.source import Document, ValueTextError, nodes, parse, scalar
+from agentic_rl.config.source.scalars import resolve
 
 SAMPLE = """\
 tokenizer_name_or_path: /path/to/model
@@ -224,20 +223,20 @@ def test_the_place_of_a_key_points_at_its_text(tree: Any, flow: bool | None, new
 
 def read_with(loader: Any, text: str) -> Document:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source_nodes, "Loader", loader)
+        patch.setattr(nodes, "Loader", loader)
         return parse(text, "f")
 
 
 @given(PLAIN_TREES, st.sampled_from([True, False, None]))
 def test_both_parsers_of_pyyaml_agree(tree: Any, flow: bool | None) -> None:
     text = dumped(tree, flow)
-    fast, pure = read_with(source_nodes.Loader, text), read_with(yaml.SafeLoader, text)
+    fast, pure = read_with(nodes.Loader, text), read_with(yaml.SafeLoader, text)
     assert fast == pure
 
 
 @given(TEXTS)
 def test_neither_parser_of_pyyaml_raises(text: str) -> None:
-    for loader in (source_nodes.Loader, yaml.SafeLoader):
+    for loader in (nodes.Loader, yaml.SafeLoader):
         document = read_with(loader, text)
         assert document.whole or document.findings
         json.dumps([vars(finding) for finding in document.findings])

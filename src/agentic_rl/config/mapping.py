@@ -8,8 +8,8 @@ from typing import Any
 
 from agentic_rl.config.diagnostics import Finding, Place
 from agentic_rl.config.source import Document
-from agentic_rl.config.source_nodes import MAX_DEPTH, MAX_NODES, TOO_MUCH
-from agentic_rl.config.source_values import KEY
+from agentic_rl.config.source.nodes import MAX_DEPTH, MAX_NODES, TOO_MUCH
+from agentic_rl.config.source.values import KEY
 
 
 class _TooMuchError(Exception):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from agentic_rl.config.source_nodes import ALIAS, MAX_DEPTH, MAX_NODES, Node, Remark, TooMuchError
-from agentic_rl.config.source_scalars import resolve, tagged
-from agentic_rl.config.source_text import NOT_TEXT, Position
+from agentic_rl.config.source.nodes import ALIAS, MAX_DEPTH, MAX_NODES, Node, Remark, TooMuchError
+from agentic_rl.config.source.scalars import resolve, tagged
+from agentic_rl.config.source.text import NOT_TEXT, Position
 
 DUPLICATE, TAG, KEY, DOUBT = "ARL005", "ARL008", "ARL009", "ARL010"
 

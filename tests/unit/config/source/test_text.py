@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from agentic_rl.config.source import Document, read
-from agentic_rl.config.source_text import position
+from agentic_rl.config.source.text import position
 
 
 def only_finding(document: Document) -> tuple[str, str, str]:

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from agentic_rl.config import source_nodes
 from agentic_rl.config.diagnostics import Place
-from agentic_rl.config.source import Document, ValueTextError, parse, scalar
+from agentic_rl.config.source import Document, ValueTextError, nodes, parse, scalar
 
-LOADERS = [yaml.SafeLoader, pytest.param(source_nodes.Loader, id="fastest")]
+LOADERS = [yaml.SafeLoader, pytest.param(nodes.Loader, id="fastest")]
 
 
 def told(document: Document) -> list[tuple[str, str, int | None, int | None]]:
@@ -67,7 +66,7 @@ def test_quoted_text_stays_text() -> None:
 def test_line_ends_and_byte_order_marks_change_nothing(
     newline: str, mark: str, loader: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_nodes, "Loader", loader)
+    monkeypatch.setattr(nodes, "Loader", loader)
     text = f"{mark}a: 1{newline}é: x{newline}b:{newline}  c: 2{newline}"
     for form in (text, text.encode()):
         document = parse(form, "f")
@@ -172,7 +171,7 @@ def test_aliases_without_their_anchor(text: str, message: str) -> None:
 @pytest.mark.parametrize("opening", ["[", "{", "- ", "? ", "{a: ", "[{a: "])
 @pytest.mark.parametrize("depth", [100, 50_000])
 def test_deep_nesting_is_one_finding(opening: str, depth: int, loader: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_nodes, "Loader", loader)
+    monkeypatch.setattr(nodes, "Loader", loader)
     document = parse(opening * depth, "f")
     assert not document.whole
     assert len(document.findings) == 1
@@ -180,7 +179,7 @@ def test_deep_nesting_is_one_finding(opening: str, depth: int, loader: Any, monk
 
 
 def test_as_deep_as_allowed() -> None:
-    depth = source_nodes.MAX_DEPTH - 1
+    depth = nodes.MAX_DEPTH - 1
     assert parse("a: " + "[" * depth + "]" * depth, "f").findings == []
 
 
@@ -346,7 +345,7 @@ def test_text_of_every_plane_is_text() -> None:
 def test_impossible_escapes_are_findings_with_either_loader(
     text: str, loader: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_nodes, "Loader", loader)
+    monkeypatch.setattr(nodes, "Loader", loader)
     assert only_message(text)
 
 

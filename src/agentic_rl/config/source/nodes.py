@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import yaml
 
-from agentic_rl.config.source_text import Position
+from agentic_rl.config.source.text import Position
 
 MAX_DEPTH = 64
 """Levels of nesting. A configuration has fewer than ten."""

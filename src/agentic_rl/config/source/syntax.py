@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import yaml
 
-from agentic_rl.config.source_nodes import Remark
-from agentic_rl.config.source_text import Position
+from agentic_rl.config.source.nodes import Remark
+from agentic_rl.config.source.text import Position
 
 SYNTAX = "ARL004"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from agentic_rl.config import source_pages  # noqa: F401 - registers the pages of the codes below
 from agentic_rl.config.diagnostics import Finding, Place
-from agentic_rl.config.source_nodes import DOCUMENTS, Node, Remark, TooMuchError, compose
-from agentic_rl.config.source_scalars import resolve
-from agentic_rl.config.source_syntax import explain, mistyped_pair
-from agentic_rl.config.source_text import LIMIT, LINE_BREAK, Opener, UnreadableError, decode, read_bytes, too_large
-from agentic_rl.config.source_values import Evaluation
+from agentic_rl.config.source import pages  # noqa: F401 - registers the pages of the codes below
+from agentic_rl.config.source.nodes import DOCUMENTS, Node, Remark, TooMuchError, compose
+from agentic_rl.config.source.scalars import resolve
+from agentic_rl.config.source.syntax import explain, mistyped_pair
+from agentic_rl.config.source.text import LIMIT, LINE_BREAK, Opener, UnreadableError, decode, read_bytes, too_large
+from agentic_rl.config.source.values import Evaluation
 
 NOT_A_MAPPING = "ARL006"
 

@@ -60,7 +60,7 @@ def override(
     """
     if not present(arguments, environ):
         return Overridden(tree)
-    from agentic_rl.config.override_sources import merge  # here: pydantic-settings doubles the start-up time
+    from agentic_rl.config.overrides.settings import merge  # here: pydantic-settings doubles the start-up time
 
     findings: list[Finding] = []
     command_line = _fitting(tree, _once(_arguments(arguments, findings), spelled, findings), findings)

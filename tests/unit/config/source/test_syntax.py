@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from agentic_rl.config import source_nodes
-from agentic_rl.config.source import parse
+from agentic_rl.config.source import nodes, parse
 
 
-@pytest.mark.parametrize("loader", [yaml.SafeLoader, pytest.param(source_nodes.Loader, id="fastest")])
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, pytest.param(nodes.Loader, id="fastest")])
 @pytest.mark.parametrize(
     ("text", "place", "cause"),
     [
@@ -51,7 +50,7 @@ from agentic_rl.config.source import parse
 def test_the_usual_causes(
     text: str, place: tuple[int, int], cause: str, loader: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_nodes, "Loader", loader)
+    monkeypatch.setattr(nodes, "Loader", loader)
     document = parse(text, "f.yaml")
     (finding,) = document.findings
     assert cause in finding.message

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agentic_rl.config.source_scalars import resolve, tagged
+from agentic_rl.config.source.scalars import resolve, tagged
 
 
 @pytest.mark.parametrize(
