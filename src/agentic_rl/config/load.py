@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from agentic_rl.config import flat, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
-from agentic_rl.config.flat.files import path_keys
+from agentic_rl.config.flat.files import named_paths
 from agentic_rl.config.flat.names import ALIASES, MOVED
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
@@ -57,17 +58,13 @@ class Loaded:
             (tree.setdefault(section, {}) if section else tree)[name] = value
         return tree
 
-    def paths(self) -> dict[str, str]:
-        """Dotted key -> path, for the files and folders that the run would use."""
-        keys = (key for key, _ in path_keys(self.values.get("train_backend")))
-        return {key: self.values[key] for key in keys if isinstance(self.values.get(key), str)}
-
     def fix_permissions(self) -> list[str]:
         """Give the configuration's file and the paths that it names the modes 750 and 640; one line for each change."""
         if not self.document.whole or self.format != "flat":
             return []  # whatever this file is, it is not ours to change
         own = [str(Path(self.document.file).absolute())] if self.document.file else []
-        return [str(fix) for fix in secure_paths.fix_permissions([*own, *self.paths().values()])]
+        named = [path for paths in named_paths(self.values).values() for path in paths]
+        return [str(fix) for fix in secure_paths.fix_permissions([*own, *named])]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: the report's `verdict` and `findings`, and the effective `config`."""
@@ -105,6 +102,7 @@ def load(
     loaded = Loaded(document, report=Report([*document.findings, *own_findings, *dotted, *overridden.findings]))
     if document.whole:
         _validate(loaded, overridden, files)
+    loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings])
     return loaded
 
 
@@ -190,7 +188,7 @@ def _validate(loaded: Loaded, overridden: Overridden, files: bool) -> None:
 
 
 def _not_looked_at(loaded: Loaded) -> Finding:
-    left_out = ", ".join(loaded.paths()) or "the files that the configuration names"
+    left_out = ", ".join(named_paths(loaded.values)) or "the files that the configuration names"
     own = ", and the file's own mode and owner" if loaded.document.file else ""
     return Finding(NOT_LOOKED_AT, "note", "", f"not looked at: {left_out}{own}", "", loaded.document.file)
 
@@ -202,3 +200,10 @@ def _told(finding: Finding, overridden: Overridden) -> Finding:
     source = overridden.overrides.get(finding.key.partition("[")[0])
     suffix = set_by(source) if source else ""
     return replace(finding, message=finding.message + suffix, line=None, column=None)
+
+
+def _with_command(finding: Finding, file: str) -> Finding:
+    """The finding whose remedy is a command that can be pasted as it is."""
+    return (
+        replace(finding, hint=finding.hint.replace("check FILE ", f"check {shlex.quote(file)} ")) if file else finding
+    )

@@ -368,3 +368,23 @@ def test_fix_permissions_leaves_alone_what_is_no_configuration(tmp_path: Path) -
         path.chmod(0o644)
         assert load(path, environ={}).fix_permissions() == []
         assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_remedies_name_the_file_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a config.yaml"
+    path.write_text(f"tokenizer_name_or_path: {tmp_path}\nagent_name: math\ntrain_backend: local\n")
+    path.chmod(0o644)
+    hints = " ".join(finding.hint for finding in load(path).report)
+    assert f"agentic-rl check '{path}' --fix-permissions" in hints
+
+
+def test_files_of_a_prefix_get_their_modes(tmp_path: Path) -> None:
+    tmp_path.chmod(0o750)
+    data = [tmp_path / f"rl_packed_{name}_document.bin" for name in ("input_ids", "labels")]
+    for one in data:
+        one.write_bytes(b"")
+        one.chmod(0o644)
+    path = tmp_path / "config.yaml"
+    path.write_text(f"train_backend: mindspeed_rl\nmindspeed_rl:\n  data_path: {tmp_path}/rl_packed\n")
+    load(path).fix_permissions()
+    assert [one.stat().st_mode & 0o777 for one in data] == [0o640, 0o640]

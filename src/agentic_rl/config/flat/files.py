@@ -12,7 +12,7 @@ from agentic_rl.config.flat.findings import PlaceOf, nearest_place
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
 from agentic_rl.config.flat.needs import AGENT_FILE
 from agentic_rl.config.flat.shape import shape_of
-from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix
+from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix, prefix_files
 from agentic_rl.config.types import Kind
 
 
@@ -52,6 +52,14 @@ def path_keys(backend: str | None) -> Iterator[tuple[str, Kind]]:
             path = shape_of(field_of(level, name)).path
             if path:
                 yield dotted(level, name), path.kind
+
+
+def named_paths(values: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Dotted key -> the files and folders that it names; a prefix names those whose names begin with it."""
+    return {
+        key: (prefix_files(value) if kind == "prefix" and value.startswith("/") else []) or [value]
+        for key, value, kind in _paths(values)
+    }
 
 
 def _paths(values: Mapping[str, Any]) -> Iterator[tuple[str, str, Kind]]:

@@ -84,10 +84,33 @@ QUOTED = describe(
     "In quotes, numbers and switches are text; and `None` is always text, for YAML's word is `null`. A quoted 'False' "
     "taken for a switch would even turn it on.",
 )
-OUT_OF_RANGE = describe("ARL101", "Number out of range", "error", "The documentation gives the key a range.")
-NO_CHOICE = describe("ARL102", "Not one of the choices", "error", "The documentation lists the values of the key.")
-BAD_TEXT = describe("ARL103", "Text of the wrong form", "error", "The documentation says how the text is formed.")
-BAD_LIST = describe("ARL104", "List of the wrong form", "error", "The list is empty, or names the same thing twice.")
+OUT_OF_RANGE = describe(
+    "ARL101",
+    "Number out of range",
+    "error",
+    "The documentation gives the key a range; the finding names it, and the reference page lists all of them. Outside "
+    "it a backend stops late or trains on nonsense.",
+)
+NO_CHOICE = describe(
+    "ARL102",
+    "Not one of the choices",
+    "error",
+    "The documentation lists the values that the key may have; the finding names them, and the nearest one where a "
+    "typing mistake is likely. Capitals count.",
+)
+BAD_TEXT = describe(
+    "ARL103",
+    "Text of the wrong form",
+    "error",
+    "The documentation says how the text is formed: a name of letters, digits and underscores, or the name of one "
+    "folder. The finding says which.",
+)
+BAD_LIST = describe(
+    "ARL104",
+    "List of the wrong form",
+    "error",
+    "The list is empty, or names the same thing twice; each item counts once.",
+)
 NOT_FINITE = describe(
     "ARL105", "NaN or infinity", "error", "NaN and infinity pass comparisons by accident and ruin every step."
 )

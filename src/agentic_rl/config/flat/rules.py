@@ -43,7 +43,10 @@ def mini_batch(facts: Facts) -> Iterator[Problem]:
 
 @rule(RELATIONS, "ARL202", "Bounds of clip-cov in the wrong order", "error")
 def clip_cov_bounds(facts: Facts) -> Iterator[Problem]:
-    """`policy_loss_clip_cov_lb` must be smaller than `policy_loss_clip_cov_ub`."""
+    """`policy_loss_clip_cov_lb` must be smaller than `policy_loss_clip_cov_ub`.
+
+    Tokens whose covariance lies between the two bounds are candidates for cutting; an empty interval cuts none.
+    """
     low_key, high_key = _section(facts, "policy_loss_clip_cov_lb"), _section(facts, "policy_loss_clip_cov_ub")
     low, high = facts[low_key], facts[high_key]
     if low >= high:
