@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agentic_rl.config import flat, secure_paths
+from agentic_rl.config import artifacts, flat, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
-from agentic_rl.config.flat.files import named_paths
+from agentic_rl.config.flat.files import named_paths, placed
 from agentic_rl.config.flat.names import ALIASES, MOVED
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
@@ -101,7 +101,7 @@ def load(
     overridden = override(tree, overrides, environ, lambda key: OTHER_NAMES.get(key, key))
     loaded = Loaded(document, report=Report([*document.findings, *own_findings, *dotted, *overridden.findings]))
     if document.whole:
-        _validate(loaded, overridden, files)
+        _validate(loaded, overridden, environ if files else None)
     loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings])
     return loaded
 
@@ -163,8 +163,8 @@ def _without_dotted_keys(document: Document) -> tuple[dict[str, Any], list[Findi
     return tree, findings
 
 
-def _validate(loaded: Loaded, overridden: Overridden, files: bool) -> None:
-    """Fill in the configuration, its values and what is wrong with them."""
+def _validate(loaded: Loaded, overridden: Overridden, environ: Mapping[str, str] | None) -> None:
+    """Fill in the configuration, its values and what is wrong with them; without files where `environ` is None."""
     document = loaded.document
 
     def place_of(key: str) -> Place | None:
@@ -178,10 +178,13 @@ def _validate(loaded: Loaded, overridden: Overridden, files: bool) -> None:
     loaded.config, loaded.values = validated.config, validated.values
     flawed = document.flawed - overridden.overrides.keys()
     findings = [finding for finding in validated.findings if finding.key not in flawed]
-    if files:
+    if environ is not None:
         looked_at = flat.check_files(loaded.values, place_of)
-        findings += looked_at.findings
         loaded.checked = looked_at.checked
+        found = artifacts.read(loaded.values, loaded.checked, environ)
+        findings += looked_at.findings
+        findings += [placed(finding, finding.key, place_of) for finding in found.findings]
+        findings += flat.relate(validated, found.facts, place_of)
     else:
         findings.append(_not_looked_at(loaded))
     loaded.report.extend(_told(finding, overridden) for finding in findings)

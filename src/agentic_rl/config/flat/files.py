@@ -36,12 +36,12 @@ def check_files(values: Mapping[str, Any], place_of: PlaceOf) -> CheckedFiles:
         check = seen.get((value, kind))
         if check is None:
             check = seen[value, kind] = _check(value, key, kind)
-            result.findings += [_placed(finding, key, place_of) for finding in check.findings]
+            result.findings += [placed(finding, key, place_of) for finding in check.findings]
         if check.checked:
             result.checked[key] = check.checked
     if AGENT_FILE in result.checked:
         findings = check_agent_file(result.checked[AGENT_FILE].path, AGENT_FILE)
-        result.findings += [_placed(finding, AGENT_FILE, place_of) for finding in findings]
+        result.findings += [placed(finding, AGENT_FILE, place_of) for finding in findings]
     return result
 
 
@@ -73,7 +73,7 @@ def _check(value: str, key: str, kind: Kind) -> PathCheck:
     return check_prefix(value, key) if kind == "prefix" else check_path(value, key, kind)
 
 
-def _placed(finding: Finding, key: str, place_of: PlaceOf) -> Finding:
+def placed(finding: Finding, key: str, place_of: PlaceOf) -> Finding:
     """Give a finding the place of its key, unless it has one of its own (a line of the agent file)."""
     place = None if finding.file else nearest_place(key, place_of)
     return replace(finding, file=place.file, line=place.line, column=place.column) if place else finding

@@ -9,3 +9,6 @@ from agentic_rl.config.flat.rules import RELATIONS
 from agentic_rl.config.rules import Rule
 
 RULES: list[Rule] = [*BACKEND_RULES, *RELATIONS, *CONDITIONS, *DEAD_KEY_RULES]
+
+ARTIFACT_RULES: list[Rule] = []
+"""Rules that also need what files or the machine say: facts whose keys begin with `@`. They run after `RULES`."""
