@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from agentic_rl.config.diagnostics import Finding
+from agentic_rl.config.artifacts import model
+from agentic_rl.config.artifacts.result import Artifacts, Reader, Request
 from agentic_rl.config.secure_paths import CheckedPath
 
+__all__ = ["Artifacts", "Request", "read"]
 
-@dataclass
-class Artifacts:
-    """What was read."""
-
-    facts: dict[str, Any] = field(default_factory=dict)
-    """Values by keys such as `@model.num_attention_heads`, `@train.rows`; what could not be read is left out."""
-    findings: list[Finding] = field(default_factory=list)
-    """Findings without a place; `key` is the configuration's key that names the file."""
+READERS: tuple[Reader, ...] = (model.read,)
+"""Each reads one kind of file, in this order; a later one finds the facts of those before it in its request."""
 
 
 def read(values: Mapping[str, Any], checked: Mapping[str, CheckedPath], environ: Mapping[str, str]) -> Artifacts:
     """Read the files of the chosen backend that passed the path policy, and what the environment says."""
-    del values, checked, environ
-    return Artifacts()
+    whole = Artifacts()
+    for reader in READERS:
+        part = reader(Request(values, checked, environ, whole.facts))
+        whole.facts.update(part.facts)
+        whole.findings += part.findings
+    return whole
