@@ -31,7 +31,7 @@ class MindSpeedKeys(Level):
     save_interval: PositiveInt = 1000
     """Training steps between two checkpoints."""
     mini_batch_size: PositiveInt = 16
-    """Samples of one optimizer step on one device."""
+    """Prompts of one optimizer step, over all devices; each is sampled `rollout_n` times."""
     micro_batch_size: PositiveInt = 1
     """Samples of one forward and backward pass on one device."""
     tensor_model_parallel_size: PositiveInt = 4

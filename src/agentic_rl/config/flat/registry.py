@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from agentic_rl.config.flat.backend_rules import BACKEND_RULES
+from agentic_rl.config.flat.batch_rules import BATCH_RULES, DATA_RULES
 from agentic_rl.config.flat.condition_rules import CONDITIONS
 from agentic_rl.config.flat.dead_keys import DEAD_KEY_RULES
+from agentic_rl.config.flat.mindspeed_rules import MINDSPEED_RULES
 from agentic_rl.config.flat.rules import RELATIONS
 from agentic_rl.config.rules import Rule
 
-RULES: list[Rule] = [*BACKEND_RULES, *RELATIONS, *CONDITIONS, *DEAD_KEY_RULES]
+RULES: list[Rule] = [
+    *BACKEND_RULES,
+    *RELATIONS,
+    *CONDITIONS,
+    *DEAD_KEY_RULES,
+    *MINDSPEED_RULES,
+    *BATCH_RULES,
+]
 
-ARTIFACT_RULES: list[Rule] = []
+ARTIFACT_RULES: list[Rule] = [
+    *DATA_RULES,
+]
 """Rules that also need what files or the machine say: facts whose keys begin with `@`. They run after `RULES`."""

@@ -229,7 +229,8 @@ def test_rules_of_a_broken_value_are_silent(check: Check) -> None:
 
 
 def test_every_rule_has_a_bad_case_here() -> None:
-    assert {rule.page.code for rule in RULES} == {one[0] for one in BAD} | {"ARL202"}
+    here = {rule.page.code for rule in RULES if rule.page.code < "ARL220"}  # families above have their own tests
+    assert here == {one[0] for one in BAD} | {"ARL202"}
     assert all(len(rule.page.text) > 60 for rule in RULES)
 
 

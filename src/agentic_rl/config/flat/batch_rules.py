@@ -1,0 +1,122 @@
+"""The batch algebra of verl and local (ARL230 to ARL232)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import gcd, lcm
+
+from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
+from agentic_rl.config.flat.names import dotted
+from agentic_rl.config.flat.nearest import Change, divisors, multiples, nearest, remedy
+from agentic_rl.config.flat.wording import show
+from agentic_rl.config.rules import Facts, Problem, Rule, rule
+
+BATCH_RULES: list[Rule] = []
+DATA_RULES: list[Rule] = []
+"""Rules that need the number of rows."""
+
+
+def accepted(layout: Layout) -> bool:
+    """Whether the step splits into whole mini batches and each of them evenly over the ranks."""
+    return layout.mini <= layout.batch and layout.batch % layout.mini == 0 and _even_mini_batch(layout)
+
+
+def _even_mini_batch(layout: Layout) -> bool:
+    return layout.mini * layout.group % layout.ranks == 0
+
+
+def _step(layout: Layout) -> int:
+    """What a mini batch must be a multiple of, in prompts."""
+    return layout.ranks // gcd(layout.ranks, layout.group)
+
+
+def _named(facts: Facts, key: str, value: int) -> str:
+    return f"{key.rpartition('.')[2]} {show(value)}" + ("" if facts.wrote(key) else " (the default)")
+
+
+def _hint(layout: Layout, changes: Iterable[Change], otherwise: str = "see the table") -> str:
+    return "\n".join([remedy(layout, changes) or otherwise, *table(layout)])
+
+
+def _candidates(layout: Layout, most: int | None = None) -> Iterator[Change]:
+    """Changes of the mini batch, of the batch, and of both, near the sizes that are written; batches up to `most`."""
+    step = _step(layout)
+    minis = {*multiples(layout.mini, step), *(step * part for part in divisors(layout.batch // step, layout.mini))}
+    yield from ({"mini": mini} for mini in minis if most is None)
+    batch = layout.batch if most is None else min(layout.batch, most)
+    whole = lcm(step, layout.written_mini or 1)
+    sizes = {*multiples(batch, whole), *multiples(batch, lcm(step, layout.mini))}
+    if layout.written_mini is None:  # the mini batch follows the batch up to 16 prompts
+        sizes |= {size for size in range(1, min(batch, 2 * step) + 1) if size % step == 0}
+    both = [(mini, size) for mini in multiples(min(layout.mini, batch), step) for size in multiples(batch, mini)]
+    yield from ({"batch": size} for size in sizes if most is None or size <= most)
+    yield from ({"batch": size, "mini": mini} for mini, size in both if most is None or size <= most)
+
+
+@rule(BATCH_RULES, "ARL230", "Mini batch that can't be split evenly over the devices", "error")
+def whole_mini_batches(facts: Facts) -> Iterator[Problem]:
+    """A mini batch of verl is `ppo_mini_batch_size` x `rollout_n` samples, an equal part for each device.
+
+    So the devices (`num_gpus_per_node` x `nnodes`) must divide that product. verl 0.9.1 looks at it only when the
+    first update begins, after a whole rollout. Left out, the mini batch is min(16, `train_batch_size`).
+    """
+    if facts["train_backend"] != "verl":
+        return
+    layout = layout_of(facts)
+    if layout.mini > layout.batch or _even_mini_batch(layout):  # ARL204 speaks of a mini batch above the batch
+        return
+    keys = KEYS["verl"]
+    samples = layout.mini * layout.group
+    source = _named(facts, keys["mini"], layout.mini)
+    message = f"{source} x {_named(facts, keys['group'], layout.group)} = {show(samples)} samples can't be split "
+    message += f"evenly over {show(layout.ranks)} devices; verl stops at its first update"
+    fields = ("mini", "batch", "group", "devices_per_node", "nodes")
+    written = next((keys[field] for field in fields if facts.wrote(keys[field])), None)
+    severity: Severity | None = None if written else "warning"
+    changes = nearest(layout, _candidates(layout), accepted)
+    yield Problem(written or keys["batch"], message, _hint(layout, changes), severity)
+
+
+@rule(BATCH_RULES, "ARL231", "Batch that is filled up with empty samples", "warning")
+def filled_up(facts: Facts) -> Iterator[Problem]:
+    """The samples of a step are filled up with empty ones, by verl 0.9.1, until its mini batches are whole.
+
+    Older versions refused such a batch. The empty samples cost time, and the updates of the step differ in how much
+    they learn from; a `train_batch_size` that is a multiple of `ppo_mini_batch_size` has neither fault.
+    """
+    if facts["train_backend"] != "verl":
+        return
+    layout = layout_of(facts)
+    if layout.mini > layout.batch or layout.batch % layout.mini == 0 or not _even_mini_batch(layout):
+        return
+    keys = KEYS["verl"]
+    filled = -layout.batch % layout.mini * layout.group
+    message = f"{show(layout.batch)} prompts are no multiple of {_named(facts, keys['mini'], layout.mini)}: verl fills "
+    message += f"each step up with {show(filled)} empty samples"
+    changes = nearest(layout, _candidates(layout), accepted)
+    severity: Severity = "warning" if facts.wrote(keys["mini"]) else "note"
+    yield Problem(keys["batch"], message, _hint(layout, changes), severity)
+
+
+@rule(DATA_RULES, "ARL232", "Data set smaller than a batch", "error")
+def enough_rows(facts: Facts) -> Iterator[Problem]:
+    """An incomplete batch at the end of an epoch is dropped, so a data set below one batch gives not one step.
+
+    `train_batch_size` counts prompts, one a row of `train_files`. Lower it, or add rows. A `val_batch_size` above the
+    validation set is harmless: there the last batch may be incomplete.
+    """
+    backend = facts["train_backend"]
+    if backend == "mindspeed_rl" or facts["test_only"] or facts[dotted(backend, "val_only")]:
+        return
+    rows, layout = facts["@train.rows"], layout_of(facts)
+    if rows >= layout.batch:
+        return
+    key = dotted(backend, "train_batch_size")
+    count = f"{show(rows)} row" if rows == 1 else f"{show(rows)} rows"
+    message = f"{_named(facts, key, layout.batch)} prompts, but train_files has {count}; "
+    message += "incomplete batches are dropped, so there is not one step"
+    more = f"train_files with at least {show(layout.batch)} rows"
+    changes = nearest(layout, _candidates(layout, rows), accepted) if rows else []
+    hint = f"{remedy(layout, changes)}; or {more}" if changes else more
+    yield Problem(key, message, "\n".join([hint, *table(layout)]))
