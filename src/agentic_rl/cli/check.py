@@ -1,13 +1,20 @@
-"""`agentic-rl check`: every finding of a file, before anything starts."""
+"""`agentic-rl check`: every finding of one or many files, before anything starts."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentic_rl.cli.arguments import FilePath, Overrides
+if TYPE_CHECKING:
+    from agentic_rl.config.load import Loaded
+    from agentic_rl.config.selection import Choice
+
+_OVERRIDE = re.compile(r"[^/=]+=")
 
 
 class Format(str, Enum):
@@ -16,12 +23,23 @@ class Format(str, Enum):
     text = "text"
     json = "json"
     github = "github"
+    sarif = "sarif"
 
 
 def check(
-    path: FilePath,
-    overrides: Overrides = None,
-    form: Annotated[Format, typer.Option("--format", help="text, json, or github (annotations).")] = Format.text,
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH... [KEY=VALUE]...",
+            help="YAML files, folders of them, or - for standard input (as with --no-files); "
+            "then values that win over the files, e.g. lr=1e-5 verl.nnodes=2.",
+            show_default=False,
+        ),
+    ],
+    *,
+    form: Annotated[
+        Format, typer.Option("--format", help="text, json, github (annotations), or sarif (code scanners).")
+    ] = Format.text,
     no_files: Annotated[
         bool,
         typer.Option("--no-files", help="Leave out the files that PATH names (an editor, another machine)."),
@@ -30,16 +48,58 @@ def check(
         bool,
         typer.Option("--fix-permissions", help="First set the documented modes on the files that PATH names."),
     ] = False,
+    skip_others: Annotated[
+        bool, typer.Option("--skip-others", help="Skip named files that are no configurations, as in a folder.")
+    ] = False,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", help="Show only these codes or beginnings: ARL2,ARL306.", show_default=False),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", help="Leave these codes or beginnings out.", show_default=False),
+    ] = None,
 ) -> None:
-    """Print every finding of a configuration. Exit status 1 if one of them is an error."""
-    from agentic_rl.config.load import load
+    """Print every finding of configurations. Exit status 1 if one of them is an error."""
+    from agentic_rl.cli.pages import all_pages
+    from agentic_rl.config.batch import STDIN, Check
+    from agentic_rl.config.reporting.colour import wanted
 
-    if no_files and fix_permissions:
+    paths, overrides = _sorted_out(arguments)
+    if fix_permissions and (no_files or STDIN in paths):
         raise typer.BadParameter("--fix-permissions changes the files that --no-files leaves out; give one of them")
-    loaded = load(path, overrides or (), files=not no_files)
-    if fix_permissions:
-        for line in loaded.fix_permissions():
-            typer.echo(line, err=True)
-        loaded = load(path, overrides or ())
-    typer.echo(loaded.render(form.value))
-    raise typer.Exit(1 if loaded.report.verdict == "error" else 0)
+    checking = Check(
+        overrides,
+        files=not no_files,
+        skip_others=skip_others,
+        typed=_choice(select or [], ignore or []),
+        known=tuple(all_pages()),
+        prepare=_fix if fix_permissions else lambda loaded: False,
+    )
+    batch = checking.run(paths)
+    colour = wanted(sys.stdout, os.environ)
+    typer.echo(batch.render(form.value, colour=colour), color=colour)
+    raise typer.Exit(1 if batch.report.verdict == "error" else 0)
+
+
+def _sorted_out(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The paths and the overrides. What comes first is a path; so is all that has no `=`, or a `/` before it."""
+    overrides = [one for one in arguments[1:] if _OVERRIDE.match(one)]
+    return [one for one in arguments if one not in overrides], overrides
+
+
+def _choice(select: list[str], ignore: list[str]) -> Choice:
+    from agentic_rl.cli.pages import all_pages
+    from agentic_rl.config.selection import Choice, codes
+
+    try:
+        return Choice(codes(select, all_pages()), codes(ignore, all_pages()))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _fix(loaded: Loaded) -> bool:
+    fixes = loaded.fix_permissions()
+    for line in fixes:
+        typer.echo(line, err=True)
+    return bool(fixes)

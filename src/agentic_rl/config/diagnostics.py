@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from agentic_rl.config.reporting.colour import paint, plain
+from agentic_rl.config.reporting.excerpt import excerpt
+from agentic_rl.config.reporting.printable import one_line
 
 Severity = Literal["error", "warning", "note"]
 Verdict = Literal["ok", "warning", "error"]
@@ -13,9 +17,12 @@ COMMAND_LINE = "command line"
 """`file` of what an override on the command line set."""
 ENVIRONMENT = "environment"
 """`file` of what a variable of the environment set."""
+STANDARD_INPUT = "<stdin>"
+"""`file` of what was read from standard input."""
 
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-_NOT_FILES = ("", COMMAND_LINE, ENVIRONMENT)
+NOT_FILES = ("", COMMAND_LINE, ENVIRONMENT, STANDARD_INPUT)
+"""What `file` holds where there is no file to point into."""
 _ANNOTATIONS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -46,14 +53,20 @@ class Finding:
     line: int | None = None
     column: int | None = None
 
-    def to_text(self) -> str:
-        """The text form: one line for the problem and, where there is a remedy, one or more for it."""
+    def to_text(self, lines: Sequence[str] = (), *, colour: bool = False) -> str:
+        """The text form: one line for the problem, its source line where `lines` are given, the remedy.
+
+        `lines` are those of the finding's file.
+        """
+        style = paint if colour else plain
         key = f"{self.key}: " if self.key else ""
-        head = f"{self.where()} {self.severity} {self.code} {key}{self.message}".lstrip()
-        lines = [_one_line(head)]
+        kind = style(f"{self.severity} {self.code}", self.severity)
+        where = one_line(self.where())
+        shown = [f"{where} {kind} {one_line(key + self.message)}".lstrip().rstrip(" ")]
+        shown += excerpt(lines, (self.line, self.column), self.key, self.severity, style)
         for number, line in enumerate(self.hint.split("\n") if self.hint else ()):
-            lines.append(("         " if number else "    fix: ") + _one_line(line))
-        return "\n".join(lines)
+            shown.append("    " + ("     " if number else style("fix:", "fix") + " ") + one_line(line))
+        return "\n".join(shown)
 
     def where(self) -> str:
         """`file:line:column`, as far as it is known."""
@@ -63,7 +76,7 @@ class Finding:
     def annotation(self) -> str:
         """The workflow command that shows the finding beside its line in a GitHub change."""
         properties = {"title": self.code}
-        if self.file not in _NOT_FILES:
+        if self.file not in NOT_FILES:
             place = {"file": self.file, "line": self.line, "col": self.column}
             properties = {name: str(value) for name, value in place.items() if value is not None} | properties
         message = f"{self.key}: {self.message}" if self.key else self.message
@@ -80,6 +93,8 @@ class Report:
     """All findings of one run."""
 
     findings: list[Finding] = field(default_factory=list)
+    sources: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
+    """File -> its lines, which the text form shows; a file may be missing here."""
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Add further findings."""
@@ -107,9 +122,16 @@ class Report:
         told = [f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count]
         return ", ".join(told) or "no findings"
 
-    def to_text(self) -> str:
-        """The text form: every finding in the order of the file, then the summary."""
-        return "\n".join([*(finding.to_text() for finding in self.ordered()), self.summary()])
+    def to_text(self, *, colour: bool = False) -> str:
+        """The text form: every finding in the order of the file with its source line, then the summary."""
+        told = [one.to_text(self.sources.get(one.file, ()), colour=colour) for one in self.ordered()]
+        return "\n".join([*told, self.summary()])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from agentic_rl.config.reporting.html import table
+
+        return table(self)
 
     def to_github(self) -> str:
         """The findings as GitHub workflow commands, one a line; empty when there are none."""
@@ -136,20 +158,8 @@ def _by_place(finding: Finding) -> tuple[bool, str, int, int]:
     return overridden, finding.file, finding.line or 0, finding.column or 0
 
 
-def _one_line(text: str) -> str:
-    # Control characters, lone surrogates, line separators, direction marks: a value that holds them must neither break
-    # a line of the report nor drive the reader's terminal.
-    return text if text.isprintable() else "".join(map(_printable, text))
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return repr(character)[1:-1]
-
-
 def _data(text: str) -> str:
-    shown = "\n".join(_one_line(line) for line in text.split("\n"))
+    shown = "\n".join(one_line(line) for line in text.split("\n"))
     return shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from agentic_rl.config.flat.names import ALIASES, MOVED
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
 from agentic_rl.config.overrides import Overridden, override, set_by
+from agentic_rl.config.reporting.forms import Form, rendered
 from agentic_rl.config.source import Document, read
 
 NOT_READ_YET, NOT_LOOKED_AT, DOTTED = "ARL014", "ARL015", "ARL016"
@@ -70,11 +70,9 @@ class Loaded:
         """The JSON form: the report's `verdict` and `findings`, and the effective `config`."""
         return {**self.report.to_dict(), "config": self.effective()}
 
-    def render(self, form: str = "text") -> str:
-        """The report as `text`, `json` or `github`."""
-        if form == "json":
-            return json.dumps(self.to_dict(), indent=2)
-        return self.report.to_github() if form == "github" else self.report.to_text()
+    def render(self, form: Form = "text", *, colour: bool = False) -> str:
+        """The report in one of its forms; colour concerns the text."""
+        return rendered(form, self.report, self.to_dict, colour=colour)
 
 
 def load(
@@ -92,17 +90,30 @@ def load(
         files: Look at the files that the configuration names, and at the modes of its own file.
         environ: The environment; the process's own where it is left out.
     """
-    document, own_findings = _document(path, files)
+    document, own_findings = read_document(path, files)
+    return load_document(document, overrides, files=files, environ=environ, findings=own_findings)
+
+
+def load_document(
+    document: Document,
+    overrides: Sequence[str] = (),
+    *,
+    files: bool = True,
+    environ: Mapping[str, str] | None = None,
+    findings: Sequence[Finding] = (),
+) -> Loaded:
+    """Complete and check what was read already; `findings` about the file itself are taken over. See `load`."""
     environ = os.environ if environ is None else environ
     found = detect(document.tree)
+    sources = {document.file: document.lines} if document.file else {}
     if found != "flat":
-        return Loaded(document, found, report=Report([*document.findings, _not_read_yet(document, found)]))
+        return Loaded(document, found, report=Report([*document.findings, _not_read_yet(document, found)], sources))
     tree, dotted = _without_dotted_keys(document)
     overridden = override(tree, overrides, environ, lambda key: OTHER_NAMES.get(key, key))
-    loaded = Loaded(document, report=Report([*document.findings, *own_findings, *dotted, *overridden.findings]))
+    loaded = Loaded(document, report=Report([*document.findings, *findings, *dotted, *overridden.findings]))
     if document.whole:
         _validate(loaded, overridden, environ if files else None)
-    loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings])
+    loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings], sources)
     return loaded
 
 
@@ -120,7 +131,7 @@ def check(path: FilePath | Mapping[str, Any], overrides: Sequence[str] = (), *, 
     return load(path, overrides, files=files).report
 
 
-def _document(path: FilePath | Mapping[str, Any], files: bool) -> tuple[Document, list[Finding]]:
+def read_document(path: FilePath | Mapping[str, Any], files: bool) -> tuple[Document, list[Finding]]:
     """The text of a file or mapping, and what is wrong with the file itself (the format asks for a secure path)."""
     if isinstance(path, Mapping):
         return document_of(path), []

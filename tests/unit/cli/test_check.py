@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import stat
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from agentic_rl.cli.app import app
@@ -73,3 +75,72 @@ def test_environment_overrides_the_file(config: Path, monkeypatch: pytest.Monkey
     shown = runner.invoke(app, ["check", str(config)])
     assert shown.exit_code == 1
     assert "AGENTIC_RL__VERL__TRAIN_BATCH_SIZE" in shown.output
+
+
+def test_source_line_and_carets_are_shown_without_colour_in_a_pipe(config: Path) -> None:
+    config.write_text(config.read_text().replace("rollout_n: 4", "rollout_n: 65"))
+    shown = runner.invoke(app, ["check", str(config)]).output
+    assert "    4 | rollout_n: 65\n      | ^^^^^^^^^\n" in shown
+    assert "\x1b" not in shown
+
+
+def test_colour_can_be_forced(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.write_text(config.read_text().replace("rollout_n: 4", "rollout_n: 65"))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;31merror ARL101\x1b[0m" in runner.invoke(app, ["check", str(config)]).output
+
+
+def test_sarif_form_is_one_document(config: Path) -> None:
+    config.write_text(config.read_text().replace("rollout_n: 4", "rollout_n: 65"))
+    shown = runner.invoke(app, ["check", str(config), "--format", "sarif"])
+    assert shown.exit_code == 1
+    (run,) = json.loads(shown.stdout)["runs"]
+    assert "ARL101" in [result["ruleId"] for result in run["results"]]
+
+
+def test_several_files_and_an_override_are_told_apart(config: Path) -> None:
+    other = config.with_name("lr=1.yaml")
+    other.write_text(config.read_text())
+    other.chmod(0o640)
+    shown = runner.invoke(app, ["check", str(config), str(other), "lr=1e-5", "--format", "json"])
+    assert [file["config"]["lr"] for file in json.loads(shown.stdout)["files"]] == [1e-5, 1e-5]
+    assert json.loads(shown.stdout)["files"][1]["file"] == str(other)
+
+
+def test_a_folder_is_checked(config: Path) -> None:
+    shown = runner.invoke(app, ["check", str(config.parent)])
+    assert shown.output.splitlines()[-1].endswith(" in 1 file")
+
+
+def test_standard_input_is_checked_without_files(config: Path) -> None:
+    shown = runner.invoke(app, ["check", "-"], input=config.read_text())
+    assert shown.exit_code == 0
+    assert "<stdin> note ARL015 not looked at: " in shown.output
+
+
+def test_permissions_behind_standard_input_are_not_changed() -> None:
+    assert runner.invoke(app, ["check", "-", "--fix-permissions"], input="").exit_code == 2
+
+
+def test_codes_are_selected_and_ignored(config: Path) -> None:
+    config.write_text(config.read_text().replace("rollout_n: 4", "rollout_n: 65\nlr: -1\nseeed: 1"))
+    shown = runner.invoke(app, ["check", str(config), "--select", "ARL1,ARL02", "--ignore", "arl020"])
+    assert re.findall(r"error (ARL\d+)", shown.output) == ["ARL101", "ARL101"]
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+def test_codes_that_no_rule_has_are_wrong_usage(config: Path, option: str) -> None:
+    assert runner.invoke(app, ["check", str(config), option, "ARL9"]).exit_code == 2
+
+
+def test_the_hook_checks_configurations_and_skips_the_rest(config: Path) -> None:
+    other = config.with_name("other.yaml")
+    other.write_text("repos: []\n")
+    (hook,) = yaml.safe_load((Path(__file__).parents[3] / ".pre-commit-hooks.yaml").read_text())
+    assert (hook["id"], hook["types"]) == ("agentic-rl-check", ["yaml"])
+    program, *arguments = [*shlex.split(hook["entry"]), *hook["args"]]
+    assert program == "agentic-rl"
+    assert runner.invoke(app, [*arguments, str(config), str(other)]).exit_code == 0
+    config.write_text(config.read_text().replace("rollout_n: 4", "rollout_n: 65"))
+    assert runner.invoke(app, [*arguments, str(config), str(other)]).exit_code == 1

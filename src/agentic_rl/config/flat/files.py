@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from agentic_rl.config.agent_file import check_agent_file
@@ -45,13 +46,12 @@ def check_files(values: Mapping[str, Any], place_of: PlaceOf) -> CheckedFiles:
     return result
 
 
-def path_keys(backend: str | None) -> Iterator[tuple[str, Kind]]:
+@cache
+def path_keys(backend: str | None) -> tuple[tuple[str, Kind], ...]:
     """The keys of the shared level and of a backend's section whose values are secure paths."""
-    for level in ("", backend) if backend in SECTIONS else ("",):
-        for name in LEVELS[level]:
-            path = shape_of(field_of(level, name)).path
-            if path:
-                yield dotted(level, name), path.kind
+    levels = ("", backend) if backend in SECTIONS else ("",)
+    shapes = ((dotted(level, name), shape_of(field_of(level, name)).path) for level in levels for name in LEVELS[level])
+    return tuple((key, path.kind) for key, path in shapes if path)
 
 
 def named_paths(values: Mapping[str, Any]) -> dict[str, list[str]]:

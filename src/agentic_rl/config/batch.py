@@ -1,0 +1,159 @@
+"""Checking several configurations in one run: files, folders, standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentic_rl.config.diagnostics import STANDARD_INPUT, Finding, Report
+from agentic_rl.config.load import Loaded, load_document, read_document
+from agentic_rl.config.project_settings import ProjectSettings
+from agentic_rl.config.reporting.forms import Form, rendered
+from agentic_rl.config.rules import describe
+from agentic_rl.config.search import TooManyFilesError, why_not, yaml_files
+from agentic_rl.config.selection import Choice, Selection
+from agentic_rl.config.source import Document, parse
+from agentic_rl.config.source.text import LIMIT
+
+STDIN = "-"
+"""The path that stands for standard input."""
+
+SKIPPED = describe(
+    "ARL017",
+    "File was skipped",
+    "note",
+    "A YAML file below a folder that is no configuration of a format that this version reads. Named by itself, it is "
+    "checked (unless `--skip-others` is given).",
+)
+NOTHING = describe(
+    "ARL018",
+    "Nothing to check in the folder",
+    "error",
+    "No file below the folder is a configuration, so that `check` would pass whatever is wrong. Files and folders "
+    "whose names begin with a dot, and links, are not looked at; nor is a folder of more than 100,000 files.",
+)
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """What is known about one configuration after it was checked; its document is let go of."""
+
+    file: str
+    report: Report
+    config: Mapping[str, Any]
+    """The values as read, defaults included."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form of one file."""
+        return {**self.report.to_dict(), "config": self.config}
+
+
+@dataclass
+class Batch:
+    """The result of one run."""
+
+    files: list[CheckedFile] = field(default_factory=list)
+    about_run: list[Finding] = field(default_factory=list)
+    """Skipped files, folders without a configuration, settings that can't be read."""
+    one: bool = False
+    """A single file was named, so that the JSON form is that of a file."""
+
+    @property
+    def report(self) -> Report:
+        """All findings together."""
+        sources = {file: lines for checked in self.files for file, lines in checked.report.sources.items()}
+        findings = [finding for checked in self.files for finding in checked.report.findings]
+        return Report([*findings, *self.about_run], sources)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: of one named file `verdict`, `findings` and `config`; of several also those of each."""
+        if self.one:
+            return {**self.report.to_dict(), "config": self.files[0].config}
+        return {**self.report.to_dict(), "files": [{"file": one.file, **one.to_dict()} for one in self.files]}
+
+    def render(self, form: Form = "text", *, colour: bool = False) -> str:
+        """The report in one of its forms."""
+        text = rendered(form, self.report, self.to_dict, colour=colour)
+        if form != "text" or self.one:
+            return text
+        return f"{text} in {len(self.files)} file{'' if len(self.files) == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """How configurations are checked."""
+
+    overrides: Sequence[str] = ()
+    files: bool = True
+    """Look at the files that a configuration names; never done for standard input."""
+    skip_others: bool = False
+    """Skip named files that are no configurations, as those in a folder are."""
+    typed: Choice = field(default_factory=Choice)
+    known: Sequence[str] = ()
+    """Every code that a rule has, for reading the settings of projects."""
+    prepare: Callable[[Loaded], bool] = lambda loaded: False
+    """Called with each configuration before its report counts; true when the files were changed."""
+
+    def run(self, paths: Sequence[str]) -> Batch:
+        """Check every file, and every configuration below every folder."""
+        batch = Batch(one=len(paths) == 1 and not _is_folder(paths[0]))
+        settings = ProjectSettings(self.known)
+        for path in dict.fromkeys(paths):
+            before = len(batch.files)
+            is_folder = path != STDIN and _is_folder(path)
+            for file in self._below(path, batch) if is_folder else [path]:
+                self._check(file, self.skip_others or is_folder, settings, batch)
+            if is_folder and len(batch.files) == before and not _said(path, batch):
+                batch.about_run.append(
+                    Finding(NOTHING.code, NOTHING.severity, "", "no configuration below it", "", path)
+                )
+        batch.one = batch.one and len(batch.files) == 1
+        return batch
+
+    def _below(self, folder: str, batch: Batch) -> Iterator[str]:
+        try:
+            yield from yaml_files(folder)
+        except TooManyFilesError:
+            message = "the folder holds too many files to look for configurations in it"
+            batch.about_run.append(
+                Finding(NOTHING.code, NOTHING.severity, "", message, "name the files, or a smaller folder", folder)
+            )
+
+    def _check(self, path: str, skip_others: bool, settings: ProjectSettings, batch: Batch) -> None:
+        document, own = self._read(path)
+        reason = why_not(document) if skip_others and document.lines else ""
+        if reason:
+            batch.about_run.append(Finding(SKIPPED.code, SKIPPED.severity, "", f"skipped: {reason}", "", path))
+            return
+        loaded = self._loaded(document, own)
+        if self.prepare(loaded):
+            loaded = self._loaded(*self._read(path))
+        chosen = settings.of(path)
+        batch.about_run += [finding for finding in chosen.findings if finding not in batch.about_run]
+        report = loaded.report
+        if loaded.values:  # what could not be read is told whatever was chosen
+            report = Selection(self.typed, chosen.choice).apply(report)
+        batch.files.append(CheckedFile(document.file, report, loaded.effective()))
+
+    def _read(self, path: str) -> tuple[Document, list[Finding]]:
+        if path == STDIN:
+            return parse(sys.stdin.buffer.read(LIMIT + 1), STANDARD_INPUT), []
+        return read_document(path, self.files)
+
+    def _loaded(self, document: Document, own: Sequence[Finding]) -> Loaded:
+        files = self.files and document.file != STANDARD_INPUT
+        return load_document(document, self.overrides, files=files, findings=own)
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):  # a name that no file can have; reading says so
+        return False
+
+
+def _said(folder: str, batch: Batch) -> bool:
+    return any(finding.code == NOTHING.code and finding.file == folder for finding in batch.about_run)
