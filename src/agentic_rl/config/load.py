@@ -13,6 +13,7 @@ from agentic_rl.config import artifacts, flat, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
 from agentic_rl.config.flat.files import named_paths, placed
 from agentic_rl.config.flat.names import ALIASES, MOVED
+from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
 from agentic_rl.config.overrides import Overridden, override, set_by
@@ -37,6 +38,8 @@ class Loaded:
     """Dotted key -> value of everything that did validate, defaults included."""
     sources: dict[str, str] = field(default_factory=dict)
     """Dotted key -> `file`, `command line` or `environment`, for what somebody wrote."""
+    placed: Placed = field(default_factory=Placed)
+    """The keys that somebody wrote, at their real places."""
     checked: dict[str, secure_paths.CheckedPath] = field(default_factory=dict)
     """Dotted key -> the path that was checked, for opening exactly that one."""
 
@@ -186,7 +189,7 @@ def _validate(loaded: Loaded, overridden: Overridden, environ: Mapping[str, str]
         key: override.source for key, override in overridden.overrides.items()
     }
     validated = flat.validate(overridden.tree, place_of)
-    loaded.config, loaded.values = validated.config, validated.values
+    loaded.config, loaded.values, loaded.placed = validated.config, validated.values, validated.placed
     flawed = document.flawed - overridden.overrides.keys()
     findings = [finding for finding in validated.findings if finding.key not in flawed]
     if environ is not None:

@@ -16,7 +16,7 @@ runner = CliRunner()
 def test_help_names_every_command() -> None:
     shown = runner.invoke(app, ["--help"])
     assert shown.exit_code == 0
-    for command in ("train", "check", "plan", "explain", "schema", "init"):
+    for command in ("train", "check", "diff", "plan", "explain", "schema", "init"):
         assert re.search(rf"^  {command} ", shown.output, re.MULTILINE), command
     assert "agentic-rl --config-path FILE" in shown.output
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import jsonschema
+import pytest
 import yaml
 from typer.testing import CliRunner
 
@@ -18,3 +19,20 @@ def test_printed_schema_judges_a_file(config: Path) -> None:
     assert list(validator.iter_errors(values)) == []
     wrong = {**values, "rollout_n": 65, "train_backend": "local2"}
     assert {error.json_path for error in validator.iter_errors(wrong)} == {"$.rollout_n", "$.train_backend"}
+
+
+def test_written_schema_is_the_printed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["schema", "flat", "--write"])
+    assert shown.stdout == "# yaml-language-server: $schema=./flat.schema.json\n"
+    written = tmp_path / "flat.schema.json"
+    assert written.read_text() == CliRunner().invoke(app, ["schema", "flat"]).stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["flat.schema.json"]
+
+
+def test_a_place_that_can_not_be_written_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "flat.schema.json").mkdir()
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["schema", "flat", "--write"])
+    assert shown.exit_code == 1
+    assert shown.stderr.startswith("error flat.schema.json can't be written: ")
