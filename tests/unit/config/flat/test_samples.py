@@ -80,7 +80,9 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("backend", "text"), SAMPLES, ids=["mindspeed_rl", "verl"])
 def test_sample_loads_without_an_error(backend: str, text: str, tree: Path, check_tree: Check) -> None:
     result = check_tree(parse(text.format(root=tree, backend=backend), "config.yaml").tree)
-    assert {one.code: one.severity for one in result.findings if one.severity != "note"} == {"ARL213": "warning"}
+    # Groups of one, and the default max_num_batched_tokens, 8192, below the sample's max_model_len, 10240.
+    severities = {one.code: one.severity for one in result.findings if one.severity != "note"}
+    assert severities == {"ARL213": "warning", "ARL242": "warning"}
     assert result.config is not None
     assert result.config.train_backend == backend
     files = check_files(result.values, lambda key: None)
