@@ -12,6 +12,8 @@ BACKEND_RULES: list[Rule] = []
 
 DOCUMENTED_MODELS = ("qwen3-8b", "qwen2.5-7b")
 RELEASED_MODELS = ("qwen3-0.6b", "qwen3-4b", "qwen3-30b-a3b", "qwen3-32b", "qwen3-235b-a22b")
+MIXTURES = ("qwen3-30b-a3b", "qwen3-235b-a22b")
+"""Those of them that are mixtures of experts."""
 
 
 @rule(BACKEND_RULES, "ARL110", "Model of mindspeed_rl", "error")
