@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agentic_rl.config.flat.names import LEVELS, dotted
+from agentic_rl.config.flat.in_force import key_of, origin, trains
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -20,16 +20,19 @@ class Condition:
     keys: tuple[str, ...]
     needs: str
     value: Any
-    """The value of `needs`; `...` stands for any value but null."""
+    """The value of `needs`, or a tuple of such values; `...` stands for any value but null."""
     backends: tuple[str, ...] = ("verl", "local")
 
     @property
     def remedy(self) -> str:
         """What to write so that the keys act."""
-        return f"set {self.needs}" if self.value is ... else f"{self.needs}: {show(self.value).strip(chr(39))}"
+        first = self.value[0] if isinstance(self.value, tuple) else self.value
+        return f"set {self.needs}" if first is ... else f"{self.needs}: {show(first).strip(chr(39))}"
 
     def holds(self, value: Any) -> bool:
         """Whether the keys act while `needs` has this value."""
+        if isinstance(self.value, tuple):
+            return value in self.value
         return value is not None if self.value is ... else bool(value == self.value)
 
 
@@ -41,17 +44,14 @@ ONLY_WITH = (
         "clip-cov",
     ),
     Condition(("policy_loss_kl_cov_ratio", "policy_loss_ppo_kl_coef"), "policy_loss_model", "kl-cov"),
+    Condition(("clip_ratio",), "policy_loss_model", ("vanilla", "clip-cov")),
     Condition(("kl_loss_coeff", "kl_loss_type"), "use_kl_loss", True),
     Condition(("kl_penalty", "kl_coef", "kl_ctrl_type"), "use_kl_in_reward", True),
     Condition(("kl_horizon", "kl_target"), "kl_ctrl_type", "adaptive", ("verl", "mindspeed_rl", "local")),
     Condition(("gamma", "lam"), "adv_estimator", "gae", ("verl",)),
+    Condition(("recompute_method", "recompute_num_layers"), "recompute_granularity", ..., ("mindspeed_rl",)),
     Condition(("sft_steps", "sft_batch_size", "sft_lr", "sft_context_weight"), "sft_files", ..., ("local",)),
 )
-
-
-def _key(backend: str, name: str) -> str:
-    """The dotted key of `name` for a backend: in its section, else at the shared level."""
-    return dotted(backend, name) if name in LEVELS[backend] else name
 
 
 @rule(CONDITIONS, "ARL211", "Key that acts only with another", "warning")
@@ -62,19 +62,16 @@ def only_with(facts: Facts) -> Iterator[Problem]:
     """
     backend = facts["train_backend"]
     for condition in ONLY_WITH:
-        needs = _key(backend, condition.needs)
+        needs = key_of(facts, condition.needs)
         if backend not in condition.backends or condition.holds(facts.get(needs, condition.value)):
             continue
-        origin = "" if facts.wrote(needs) else " (the default)"
         for name in condition.keys:
-            key = _key(backend, name)
+            key = key_of(facts, name)
             if facts.wrote(key) and facts.get(key) is not None:
-                message = f"{show(facts[key])} has no effect while {needs} is {show(facts[needs])}{origin}"
+                message = (
+                    f"{show(facts[key])} has no effect while {needs} is {show(facts[needs])}{origin(facts, needs)}"
+                )
                 yield Problem(key, message, f"{condition.remedy}; or remove {name}")
-
-
-def _trains(facts: Facts) -> bool:
-    return not (facts.get("test_only") or facts.get(_key(facts["train_backend"], "val_only")))
 
 
 @rule(CONDITIONS, "ARL212", "Entropy bonus left at its default", "warning")
@@ -83,7 +80,7 @@ def entropy_default(facts: Facts) -> Iterator[Problem]:
 
     So strong a bonus drives the policy towards uniform noise. Write the value that you mean; 0 turns it off.
     """
-    if _trains(facts) and not facts.wrote("entropy_coeff"):
+    if trains(facts) and not facts.wrote("entropy_coeff"):
         message = f"not written, so the documented default {show(facts['entropy_coeff'])} holds; 0.001 is usual"
         yield Problem("entropy_coeff", message, "entropy_coeff: 0.001")
 
@@ -102,7 +99,7 @@ def group_of_one(facts: Facts) -> Iterator[Problem]:
     Sample at least 2, better 8, or use `adv_estimator: gae`, which needs no group.
     """
     backend = facts["train_backend"]
-    if facts["rollout_n"] == 1 and facts[_key(backend, "adv_estimator")] != "gae" and _trains(facts):
+    if facts["rollout_n"] == 1 and facts[key_of(facts, "adv_estimator")] != "gae" and trains(facts):
         message = f"1 trajectory has no group to be compared with: {_ALONE[backend]}; at least 2 are needed"
         yield Problem("rollout_n", message, "rollout_n: 8")
 

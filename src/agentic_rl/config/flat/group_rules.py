@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentic_rl.config.flat.in_force import key_of, origin, trains
+from agentic_rl.config.flat.in_force import key_of, told, trains
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -25,15 +25,11 @@ def equal_samples(facts: Facts) -> Iterator[Problem]:
     estimator = facts[key_of(facts, "adv_estimator")]
     if estimator == "gae" or facts["rollout_n"] == 1 or not trains(facts):
         return
-    group = f"the {show(facts['rollout_n'])} samples of a prompt{origin(facts, 'rollout_n')} are"
-    outcome = "so their advantages are 0 and nothing is learned"
-    for key, remedy, equal in _narrow(facts):
-        message = f"{show(facts[key])} takes {equal} the likeliest token: {group} {_alike(equal)}, {outcome}"
+    for key, remedy, often in _narrow(facts):
+        alike = "equal" if often == "always" else "nearly equal"
+        message = f"{show(facts[key])} {often} takes the likeliest token: the samples of a prompt "
+        message += f"({told(facts, 'rollout_n')}) are {alike}, their advantages 0, and nothing is learned"
         yield Problem(key, message, remedy)
-
-
-def _alike(equal: str) -> str:
-    return "all equal" if equal == "always" else "nearly all equal"
 
 
 def _narrow(facts: Facts) -> Iterator[tuple[str, str, str]]:

@@ -166,6 +166,5 @@ def _path(facts: Facts) -> str:
 
 
 def _listed(found: tuple[int, ...]) -> str:
-    names = [f"global_step_{step}" for step in found[-3:]]
-    more = f"{show(len(found) - 3)} more and " if len(found) > 3 else ""
-    return more + " and ".join(names)
+    newest = f"global_step_{found[-1]}"
+    return newest if len(found) == 1 else f"{show(len(found))} checkpoints up to {newest}"

@@ -6,19 +6,11 @@ import math
 from collections.abc import Iterator
 
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.flat.in_force import key_of, origin
 from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 RELATIONS: list[Rule] = []
-
-
-def _section(facts: Facts, name: str) -> str:
-    """The dotted key of `name` in the chosen section."""
-    return f"{facts['train_backend']}.{name}"
-
-
-def _origin(facts: Facts, key: str) -> str:
-    return "" if facts.wrote(key) else " (the default)"
 
 
 @rule(RELATIONS, "ARL204", "Mini batch larger than the batch", "error")
@@ -28,13 +20,13 @@ def mini_batch(facts: Facts) -> Iterator[Problem]:
     The documented defaults (16 and 8) contradict this; left at its default, `ppo_mini_batch_size` is
     min(16, `train_batch_size`).
     """
-    mini_key, batch_key = _section(facts, "ppo_mini_batch_size"), _section(facts, "train_batch_size")
+    mini_key, batch_key = key_of(facts, "ppo_mini_batch_size"), key_of(facts, "train_batch_size")
     mini, batch = facts[mini_key], facts[batch_key]
     if mini <= batch:
         return
     if facts.wrote(mini_key):
-        origin = _origin(facts, batch_key)
-        message = f"{mini} prompts, but train_batch_size is {batch} prompts{origin}; a mini batch can't be larger"
+        message = f"{mini} prompts, but train_batch_size is {batch} prompts{origin(facts, batch_key)}"
+        message += "; a mini batch can't be larger"
         yield Problem(mini_key, message, f"ppo_mini_batch_size: {batch}")
     else:
         message = f"the default, {mini} prompts, is more than train_batch_size, {batch} prompts: {batch} is used"
@@ -47,11 +39,11 @@ def clip_cov_bounds(facts: Facts) -> Iterator[Problem]:
 
     Tokens whose covariance lies between the two bounds are candidates for cutting; an empty interval cuts none.
     """
-    low_key, high_key = _section(facts, "policy_loss_clip_cov_lb"), _section(facts, "policy_loss_clip_cov_ub")
+    low_key, high_key = key_of(facts, "policy_loss_clip_cov_lb"), key_of(facts, "policy_loss_clip_cov_ub")
     low, high = facts[low_key], facts[high_key]
     if low >= high:
-        message = f"{yaml_text(low)}{_origin(facts, low_key)} is not below policy_loss_clip_cov_ub, "
-        message += f"{yaml_text(high)}{_origin(facts, high_key)}; the lower bound must be the smaller one"
+        message = f"{yaml_text(low)}{origin(facts, low_key)} is not below policy_loss_clip_cov_ub, "
+        message += f"{yaml_text(high)}{origin(facts, high_key)}; the lower bound must be the smaller one"
         key = low_key if facts.wrote(low_key) else high_key
         yield Problem(key, message, "policy_loss_clip_cov_lb: 1.0 and policy_loss_clip_cov_ub: 5.0")
 
@@ -59,7 +51,7 @@ def clip_cov_bounds(facts: Facts) -> Iterator[Problem]:
 @rule(RELATIONS, "ARL203", "KL divergence counted twice", "error")
 def both_kl(facts: Facts) -> Iterator[Problem]:
     """The KL divergence goes into the reward (`use_kl_in_reward`) or into the loss (`use_kl_loss`), not into both."""
-    key = _section(facts, "use_kl_loss")
+    key = key_of(facts, "use_kl_loss")
     if facts[key] and facts["use_kl_in_reward"]:
         yield Problem(key, "use_kl_loss and use_kl_in_reward are both true; use one of them", "use_kl_in_reward: false")
 
@@ -73,13 +65,13 @@ def final_learning_rate(facts: Facts) -> Iterator[Problem]:
     lr, min_lr = facts["lr"], facts["min_lr"]
     if min_lr > lr:
         message = (
-            f"{yaml_text(min_lr)} is above lr, {yaml_text(lr)}{_origin(facts, 'lr')}; it is the lowest learning rate"
+            f"{yaml_text(min_lr)} is above lr, {yaml_text(lr)}{origin(facts, 'lr')}; it is the lowest learning rate"
         )
         # MindSpeed-RL's own check does not look at it; Megatron stops the workers later.
         later: Severity | None = "warning" if facts["train_backend"] == "mindspeed_rl" else None
         yield Problem("min_lr", message, "min_lr: 0.0", later)
         return
-    key = _section(facts, "min_lr_ratio")
+    key = key_of(facts, "min_lr_ratio")
     ratio = facts[key]
     if facts.wrote(key) and facts.wrote("min_lr") and not math.isclose(ratio * lr, min_lr, rel_tol=1e-3):
         message = (
@@ -94,16 +86,16 @@ def final_learning_rate(facts: Facts) -> Iterator[Problem]:
 @rule(RELATIONS, "ARL206", "Final learning rate without a decay", "warning")
 def decay_is_off(facts: Facts) -> Iterator[Problem]:
     """With `warmup_style: constant` the learning rate stays at `lr`; `min_lr` has no effect."""
-    style = _section(facts, "warmup_style")
+    style = key_of(facts, "warmup_style")
     if facts[style] == "constant" and facts["min_lr"] > 0:
-        message = f"{yaml_text(facts['min_lr'])} has no effect: warmup_style is constant{_origin(facts, style)}"
+        message = f"{yaml_text(facts['min_lr'])} has no effect: warmup_style is constant{origin(facts, style)}"
         yield Problem("min_lr", message, "warmup_style: cosine, or remove min_lr")
 
 
 @rule(RELATIONS, "ARL207", "test_only and val_only disagree", "warning")
 def evaluation_only(facts: Facts) -> Iterator[Problem]:
     """The run evaluates without training when `test_only` or the section's `val_only` is true."""
-    key = _section(facts, "val_only")
+    key = key_of(facts, "val_only")
     if facts.wrote(key) and facts.wrote("test_only") and facts[key] != facts["test_only"]:
         message = f"val_only is {show(facts[key])} and test_only is {show(facts['test_only'])}: "
         yield Problem(key, message + "the one that is true holds, nothing is trained", "write the same for both")
@@ -115,11 +107,11 @@ def evaluation_before_training(facts: Facts) -> Iterator[Problem]:
 
     `val_before_train` is true by default, so `test_before_train: false` alone does not prevent the evaluation.
     """
-    key = _section(facts, "val_before_train")
+    key = key_of(facts, "val_before_train")
     shared, own = facts["test_before_train"], facts[key]
     if not facts.wrote("test_before_train") or shared == own:
         return
-    message = f"val_before_train is {show(own)}{_origin(facts, key)} and test_before_train is {show(shared)}: "
+    message = f"val_before_train is {show(own)}{origin(facts, key)} and test_before_train is {show(shared)}: "
     message += "the one that is true holds, the untrained model is evaluated"
     if facts.wrote(key):
         yield Problem(key, message, "write the same for both")
@@ -145,6 +137,6 @@ def sequence_length(facts: Facts) -> Iterator[Problem]:
     key = "mindspeed_rl.seq_len"
     length, limit = facts[key], facts["max_model_len"]
     if length > limit:
-        message = f"{show(length)} tokens{_origin(facts, key)}, but max_model_len is {show(limit)} tokens"
-        message += f"{_origin(facts, 'max_model_len')}; seq_len can't be above it"
+        message = f"{show(length)} tokens{origin(facts, key)}, but max_model_len is {show(limit)} tokens"
+        message += f"{origin(facts, 'max_model_len')}; seq_len can't be above it"
         yield Problem(key, message, f"seq_len: {show(limit)}, or max_model_len: {show(length)}")

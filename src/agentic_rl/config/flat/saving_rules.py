@@ -33,10 +33,12 @@ def unsaved_steps(facts: Facts) -> Iterator[Problem]:
     if not lost:
         return
     message = f"{show(interval)} steps{origin(facts, keys[0])}, but {told(facts, keys[1])}: "
-    message += "nothing is saved" if interval > total else f"the last {_steps(lost)} are in no checkpoint"
+    message += "nothing is saved" if interval > total else f"the last {_steps(lost)} in no checkpoint"
     message += ", since MindSpeed-RL does not save at the end"
     severity: Severity = "warning" if wrote_any(facts, keys) else "note"
-    yield Problem(keys[0], message, f"save_interval: {show(_nearest_divisor(total, interval))}", severity)
+    hint = f"save_interval: {show(_nearest_divisor(total, interval))}"
+    hint += f", or train_iters: {show(total - lost)}" if interval < total else ""
+    yield Problem(keys[0], message, hint, severity)
 
 
 @rule(STEP_SAVING, "ARL256", "Nothing is saved before the end", "warning")
@@ -72,8 +74,8 @@ def incomplete_checkpoints(facts: Facts) -> Iterator[Problem]:
     content = facts["verl.ckpt_content"]
     lacking = [name for name in RESUMED if name not in content]
     if lacking:
-        message = f"without {', '.join(lacking)} a run that goes on does not get back "
-        message += " and ".join(RESUMED[name] for name in lacking)
+        message = f"without {', '.join(lacking)} a run that goes on begins again with "
+        message += ", ".join(RESUMED[name] for name in lacking)
         hint = f"ckpt_content: [{', '.join([*RESUMED, *(name for name in content if name not in RESUMED)])}]"
         yield Problem("verl.ckpt_content", message, hint, None if "model" in lacking else "note")
 
@@ -95,7 +97,7 @@ def unwritable_output(facts: Facts) -> Iterator[Problem]:
 
 
 def _steps(count: int) -> str:
-    return f"{show(count)} steps" if count > 1 else "step"
+    return f"{show(count)} steps are" if count > 1 else "step is"
 
 
 def _nearest_divisor(total: int, most: int) -> int:
