@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ def explain(
 ) -> None:
     """Print the rule behind a code, or the list of all codes."""
     from agentic_rl.cli.pages import all_pages
+    from agentic_rl.cli.rule_pages import examples_of
 
     pages = all_pages()
     wanted = code.strip().upper()
@@ -23,3 +25,5 @@ def explain(
         raise typer.BadParameter(f"no rule has the code {code!r}; `agentic-rl explain` lists all {len(pages)}")
     page = pages[wanted]
     typer.echo(f"{page.code} ({page.severity}): {page.title}\n\n{page.text.strip()}")
+    for heading, text in examples_of(page.code):
+        typer.echo(f"\n{heading}:\n\n{indent(text, '    ')}")

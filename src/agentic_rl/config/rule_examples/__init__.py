@@ -1,0 +1,49 @@
+"""A bad and a good example of each rule, for `agentic-rl explain` and the rules' pages. A test checks every one.
+
+The examples of the codes ARL210 to ARL219 are in `21x.yaml`, and so on. An example shows the keys that matter; where
+`whole` is not set, what a configuration needs besides is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Example:
+    """Two texts that differ in what a rule is about."""
+
+    bad: str
+    """A file, or a part of one, on which the rule has a finding."""
+    good: str
+    """The neighbour on which it has none."""
+    whole: bool = False
+    """Whether the texts are whole files."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the files of the configuration, or the machine, say: by names that begin with `@`."""
+
+
+def example_of(code: str) -> Example | None:
+    """The example of a code, None where it has none yet."""
+    entry = _family(code[3:5]).get(code)
+    return Example(**entry) if entry else None
+
+
+def described(example: Example) -> dict[str, str]:
+    """The two texts under their headings, with what was read elsewhere as a comment."""
+    given = "".join(
+        f"# {name.removeprefix('@').replace('.', ': ')} is {value}\n" for name, value in example.facts.items()
+    )
+    return {"Bad": f"{given}{example.bad.rstrip()}", "Good": f"{given}{example.good.rstrip()}"}
+
+
+@cache
+def _family(digits: str) -> dict[str, Any]:
+    entry = files(__package__).joinpath(f"{digits}x.yaml")
+    return yaml.safe_load(entry.read_text(encoding="utf-8")) if entry.is_file() else {}
