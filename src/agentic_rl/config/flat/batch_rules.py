@@ -7,6 +7,7 @@ from math import gcd, lcm
 
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
+from agentic_rl.config.flat.in_force import origin, told, trains
 from agentic_rl.config.flat.names import dotted
 from agentic_rl.config.flat.nearest import Change, divisors, multiples, nearest, remedy
 from agentic_rl.config.flat.wording import show
@@ -19,6 +20,8 @@ DATA_RULES: list[Rule] = []
 
 def accepted(layout: Layout) -> bool:
     """Whether the step splits into whole mini batches and each of them evenly over the ranks."""
+    if layout.backend == "local":  # it splits a step into mini batches as even as possible
+        return layout.mini <= layout.batch
     return layout.mini <= layout.batch and layout.batch % layout.mini == 0 and _even_mini_batch(layout)
 
 
@@ -31,8 +34,9 @@ def _step(layout: Layout) -> int:
     return layout.ranks // gcd(layout.ranks, layout.group)
 
 
-def _named(facts: Facts, key: str, value: int) -> str:
-    return f"{key.rpartition('.')[2]} {show(value)}" + ("" if facts.wrote(key) else " (the default)")
+def _mini(facts: Facts, layout: Layout) -> str:
+    key = KEYS["verl"]["mini"]
+    return f"ppo_mini_batch_size {show(layout.mini)}{origin(facts, key)}"
 
 
 def _hint(layout: Layout, changes: Iterable[Change], otherwise: str = "see the table") -> str:
@@ -61,15 +65,14 @@ def whole_mini_batches(facts: Facts) -> Iterator[Problem]:
     So the devices (`num_gpus_per_node` x `nnodes`) must divide that product. verl 0.9.1 looks at it only when the
     first update begins, after a whole rollout. Left out, the mini batch is min(16, `train_batch_size`).
     """
-    if facts["train_backend"] != "verl":
+    if facts["train_backend"] != "verl" or not trains(facts):
         return
     layout = layout_of(facts)
     if layout.mini > layout.batch or _even_mini_batch(layout):  # ARL204 speaks of a mini batch above the batch
         return
     keys = KEYS["verl"]
     samples = layout.mini * layout.group
-    source = _named(facts, keys["mini"], layout.mini)
-    message = f"{source} x {_named(facts, keys['group'], layout.group)} = {show(samples)} samples can't be split "
+    message = f"{_mini(facts, layout)} x {told(facts, keys['group'])} = {show(samples)} samples can't be split "
     message += f"evenly over {show(layout.ranks)} devices; verl stops at its first update"
     fields = ("mini", "batch", "group", "devices_per_node", "nodes")
     written = next((keys[field] for field in fields if facts.wrote(keys[field])), None)
@@ -85,14 +88,14 @@ def filled_up(facts: Facts) -> Iterator[Problem]:
     Older versions refused such a batch. The empty samples cost time, and the updates of the step differ in how much
     they learn from; a `train_batch_size` that is a multiple of `ppo_mini_batch_size` has neither fault.
     """
-    if facts["train_backend"] != "verl":
+    if facts["train_backend"] != "verl" or not trains(facts):
         return
     layout = layout_of(facts)
     if layout.mini > layout.batch or layout.batch % layout.mini == 0 or not _even_mini_batch(layout):
         return
     keys = KEYS["verl"]
     filled = -layout.batch % layout.mini * layout.group
-    message = f"{show(layout.batch)} prompts are no multiple of {_named(facts, keys['mini'], layout.mini)}: verl fills "
+    message = f"{show(layout.batch)} prompts are no multiple of {_mini(facts, layout)}: verl fills "
     message += f"each step up with {show(filled)} empty samples"
     changes = nearest(layout, _candidates(layout), accepted)
     severity: Severity = "warning" if facts.wrote(keys["mini"]) else "note"
@@ -107,14 +110,14 @@ def enough_rows(facts: Facts) -> Iterator[Problem]:
     validation set is harmless: there the last batch may be incomplete.
     """
     backend = facts["train_backend"]
-    if backend == "mindspeed_rl" or facts["test_only"] or facts[dotted(backend, "val_only")]:
+    if backend == "mindspeed_rl" or not trains(facts):
         return
     rows, layout = facts["@train.rows"], layout_of(facts)
     if rows >= layout.batch:
         return
     key = dotted(backend, "train_batch_size")
     count = f"{show(rows)} row" if rows == 1 else f"{show(rows)} rows"
-    message = f"{_named(facts, key, layout.batch)} prompts, but train_files has {count}; "
+    message = f"{show(layout.batch)} prompts{origin(facts, key)}, but train_files has {count}; "
     message += "incomplete batches are dropped, so there is not one step"
     more = f"train_files with at least {show(layout.batch)} rows"
     changes = nearest(layout, _candidates(layout, rows), accepted) if rows else []

@@ -7,6 +7,7 @@ from math import gcd, lcm
 
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
+from agentic_rl.config.flat.in_force import origin, told
 from agentic_rl.config.flat.nearest import Change, changed, divisors, multiples, nearest, remedy
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
@@ -60,9 +61,12 @@ def _problem(facts: Facts, fields: Iterable[str], message: str, changes: Iterabl
     return Problem(key or keys[0], message, hint, severity)
 
 
-def _named(facts: Facts, field: str) -> str:
-    key = _KEYS[field]
-    return f"{key.rpartition('.')[2]} {show(facts[key])}" + ("" if facts.wrote(key) else " (the default)")
+def _told(facts: Facts, field: str) -> str:
+    return told(facts, _KEYS[field])
+
+
+def _list(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _with_batches(layout: Layout, changes: Iterable[Change]) -> Iterator[Change]:
@@ -86,7 +90,7 @@ def training_ranks(facts: Facts) -> Iterator[Problem]:
     layout = layout_of(facts)
     if layout.ranks:
         return
-    share = f"{_named(facts, 'tensor')} x {_named(facts, 'pipeline')}"
+    share = f"{_told(facts, 'tensor')} x {_told(facts, 'pipeline')}"
     message = f"{share} does not divide {show(layout.devices)} devices; each training rank takes that many devices"
     changes = [
         *({"tensor": size} for size in divisors(layout.devices, layout.tensor)),
@@ -109,7 +113,7 @@ def inference_engines(facts: Facts) -> Iterator[Problem]:
     if layout.engines:
         return
     fields = ("inference_tensor", "devices_per_node", "nodes")
-    message = f"{_named(facts, 'inference_tensor')} devices for one inference engine, but there are only "
+    message = f"{_told(facts, 'inference_tensor')} devices for one inference engine, but there are only "
     message += f"{show(layout.devices)} devices"
     changes = [{"inference_tensor": size} for size in divisors(layout.devices, layout.inference_tensor)]
     good = nearest(layout, _with_batches(layout, changes), accepted)
@@ -128,8 +132,9 @@ def whole_batches(facts: Facts) -> Iterator[Problem]:
         return
     parts = {"data-parallel ranks": layout.ranks, "inference engines": layout.engines, "nodes": layout.nodes}
     uneven = [f"{show(size)} {what}" for what, size in parts.items() if layout.batch % size]
-    origin = "" if facts.wrote(_KEYS["batch"]) else " (the default)"
-    message = f"{show(layout.batch)} prompts{origin} can't be split evenly over {' and over '.join(uneven)}; "
+    message = (
+        f"{show(layout.batch)} prompts{origin(facts, _KEYS['batch'])} can't be split evenly over {_list(uneven)}; "
+    )
     message += f"it must be a multiple of {show(_step(layout, whole=False))}"
     changes = _with_batches(layout, [{}])
     fields = ("batch", *_MODEL_PARALLEL, "inference_tensor")
@@ -146,8 +151,8 @@ def whole_micro_batches(facts: Facts) -> Iterator[Problem]:
     if layout is None or layout.batch % layout.ranks or _whole_micro_batches(layout):
         return
     samples = layout.batch // layout.ranks * layout.group
-    message = f"{_named(facts, 'micro')} samples does not divide the {show(samples)} samples of a rank "
-    message += f"({_named(facts, 'batch')} / {show(layout.ranks)} ranks x {_named(facts, 'group')})"
+    message = f"{_told(facts, 'micro')} samples does not divide the {show(samples)} samples of a rank "
+    message += f"({_told(facts, 'batch')} / {show(layout.ranks)} ranks x {_told(facts, 'group')})"
     changes = [{"micro": size} for size in divisors(samples, layout.micro or 1)]
     fields = ("micro", "batch", "group", *_MODEL_PARALLEL)
     yield _problem(facts, fields, message, _nearest_parts(layout, "micro", changes))
@@ -164,8 +169,8 @@ def whole_dispatches(facts: Facts) -> Iterator[Problem]:
     if layout is None or layout.batch % layout.engines or _whole_dispatches(layout):
         return
     samples = layout.batch // layout.engines * layout.group
-    message = f"{_named(facts, 'dispatch')} samples does not divide the {show(samples)} samples of an inference engine "
-    message += f"({_named(facts, 'batch')} / {show(layout.engines)} engines x {_named(facts, 'group')})"
+    message = f"{_told(facts, 'dispatch')} samples does not divide the {show(samples)} samples of an inference engine "
+    message += f"({_told(facts, 'batch')} / {show(layout.engines)} engines x {_told(facts, 'group')})"
     changes = [{"dispatch": size} for size in divisors(samples, layout.dispatch or 1)]
     yield _problem(facts, ("dispatch",), message, _nearest_parts(layout, "dispatch", changes))
 

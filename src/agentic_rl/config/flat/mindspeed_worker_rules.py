@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from agentic_rl.config.flat.backend_rules import MIXTURES
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
+from agentic_rl.config.flat.in_force import origin
 from agentic_rl.config.flat.mindspeed_rules import accepted
 from agentic_rl.config.flat.nearest import Change, divisors, nearest, remedy
 from agentic_rl.config.flat.wording import show
@@ -23,10 +24,6 @@ _WORDS = {
 }
 _EXPERTS = "mindspeed_rl.expert_model_parallel_size"
 _EXTEND = "mindspeed_rl.moe_tp_extend_ep"
-
-
-def _origin(facts: Facts, key: str) -> str:
-    return "" if facts.wrote(key) else " (the default)"
 
 
 def _hint(layout: Layout, changes: list[Change]) -> str:
@@ -58,9 +55,7 @@ def mini_batch_of_nothing(facts: Facts) -> Iterator[Problem]:
     samples = layout.mini * layout.group
     if samples >= layout.ranks:
         return
-    message = (
-        f"{show(layout.mini)} prompts{_origin(facts, _MINI)} x rollout_n {layout.group} = {show(samples)} samples "
-    )
+    message = f"{show(layout.mini)} prompts{origin(facts, _MINI)} x rollout_n {layout.group} = {show(samples)} samples "
     message += f"for {show(layout.ranks)} data-parallel ranks: a rank gets none, and training stops at its first update"
     smallest = -(-layout.ranks // layout.group)
     yield Problem(_MINI, message, _hint(layout, [{"mini": smallest}]))
@@ -79,8 +74,8 @@ def resharding(facts: Facts) -> Iterator[Problem]:
     if not (layout.ranks and layout.engines) or _can_reshard(layout) or layout.devices % layout.inference_tensor:
         return  # ARL270 speaks of devices that are left over
     key = "infer_tensor_parallel_size"
-    message = f"{show(layout.inference_tensor)} devices{_origin(facts, key)} for an engine do not fit "
-    message += f"tensor_model_parallel_size {show(layout.tensor)}{_origin(facts, _TENSOR)} in training "
+    message = f"{show(layout.inference_tensor)} devices{origin(facts, key)} for an engine do not fit "
+    message += f"tensor_model_parallel_size {show(layout.tensor)}{origin(facts, _TENSOR)} in training "
     message += f"on {show(layout.devices)} devices: the weights can't be handed over"
     changes: list[Change] = [{"inference_tensor": size} for size in divisors(layout.devices, layout.inference_tensor)]
     good = nearest(layout, changes, lambda one: accepted(one) and _can_reshard(one))
@@ -147,7 +142,7 @@ def layers(facts: Facts) -> Iterator[Problem]:
         layout = layout_of(facts)
         changes: list[Change] = [{"pipeline": size} for size in divisors(count, stages)]
         good = nearest(layout, changes, accepted) or nearest(layout, changes, lambda one: True)
-        message = f"{show(stages)} stages{_origin(facts, key)} can't share the model's {show(count)} layers evenly"
+        message = f"{show(stages)} stages{origin(facts, key)} can't share the model's {show(count)} layers evenly"
         yield Problem(key, message, _hint(layout, good))
 
 
@@ -163,5 +158,5 @@ def positions(facts: Facts) -> Iterator[Problem]:
     key = "mindspeed_rl.seq_len"
     length, limit = facts[key], facts["@model.max_position_embeddings"]
     if length > limit:
-        message = f"{show(length)} tokens{_origin(facts, key)}, but the model's context is {show(limit)} tokens"
+        message = f"{show(length)} tokens{origin(facts, key)}, but the model's context is {show(limit)} tokens"
         yield Problem(key, message, f"seq_len: {show(limit)}")

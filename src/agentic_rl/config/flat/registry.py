@@ -10,6 +10,7 @@ from agentic_rl.config.flat.device_rules import DEVICES, MODEL_DEVICES
 from agentic_rl.config.flat.group_rules import GROUPS
 from agentic_rl.config.flat.length_rules import LENGTHS, MODEL_LENGTHS
 from agentic_rl.config.flat.mindspeed_rules import MINDSPEED_RULES
+from agentic_rl.config.flat.mindspeed_worker_rules import WORKER_MODEL_RULES, WORKER_RULES
 from agentic_rl.config.flat.resume_rules import PATHS, RESUMING
 from agentic_rl.config.flat.rules import RELATIONS
 from agentic_rl.config.flat.saving_rules import SAVING, STEP_SAVING
@@ -21,6 +22,7 @@ RULES: list[Rule] = [
     *CONDITIONS,
     *DEAD_KEY_RULES,
     *MINDSPEED_RULES,
+    *WORKER_RULES,
     *BATCH_RULES,
     *LENGTHS,
     *GROUPS,
@@ -31,6 +33,7 @@ RULES: list[Rule] = [
 
 ARTIFACT_RULES: list[Rule] = [
     *DATA_RULES,
+    *WORKER_MODEL_RULES,
     *MODEL_LENGTHS,
     *STEP_SAVING,
     *RESUMING,
