@@ -13,6 +13,7 @@ import yaml
 
 from agentic_rl.config.load import Loaded, load
 from agentic_rl.config.secure_paths import fix_permissions
+from artifact_doubles import write_model
 
 Row = dict[str, Any]
 Load = Callable[..., Loaded]
@@ -42,8 +43,7 @@ def loaded(tmp_path: Path, rows: list[Row]) -> Load:
     def make(
         section: Row | None = None, *, train: Sequence[Row] | None = None, sft: Sequence[Row] = (), **keys: Any
     ) -> Loaded:
-        (folder / "model").mkdir(parents=True, exist_ok=True)
-        (folder / "model" / "config.json").write_text("{}")
+        write_model(folder / "model")
         tables = {"train": rows if train is None else train, "test": rows, **({"warmup": sft} if sft else {})}
         for name, content in tables.items():
             pq.write_table(pa.Table.from_pylist(list(content)), folder / f"{name}.parquet")

@@ -21,7 +21,13 @@ def verl(loaded: Any, tmp_path: Path) -> Any:
             "tokenizer_name_or_path": str(files / "model"),
             "agent_name": "math",
             "train_backend": "verl",
-            "verl": {"train_files": str(files / "train.parquet"), "val_files": str(files / "test.parquet")},
+            "num_gpus_per_node": 1,
+            "infer_tensor_parallel_size": 1,
+            "verl": {
+                "train_files": str(files / "train.parquet"),
+                "val_files": str(files / "test.parquet"),
+                "train_batch_size": 4,
+            },
         },
         environ={},
     )

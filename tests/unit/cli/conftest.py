@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agentic_rl.config.secure_paths import fix_permissions
+from artifact_doubles import task_rows, write_model, write_rows
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
@@ -19,8 +22,9 @@ def config(tmp_path: Path) -> Path:
         path.chmod(0o640)
         return path
 
-    write("model/config.json", "{}")
-    rows = write("rows.parquet", "PAR1")
+    write_model(tmp_path / "model")
+    rows = write_rows(tmp_path / "rows.parquet", task_rows(32))
+    fix_permissions([str(tmp_path / "model"), str(rows)])
     return write(
         "config.yaml",
         f"""\

@@ -11,6 +11,8 @@ import pytest
 
 from agentic_rl import ConfigError, check, load_config
 from agentic_rl.config.load import Loaded, load
+from agentic_rl.config.secure_paths import fix_permissions
+from artifact_doubles import task_rows, write_model, write_rows
 
 
 class Project:
@@ -20,10 +22,9 @@ class Project:
         self.config = folder / "config.yaml"
         self.model = folder / "model"
         self.data = folder / "rows.parquet"
-        self.model.mkdir(mode=0o750)
-        self.model.chmod(0o750)
-        self._put(self.model / "config.json", "{}")
-        self._put(self.data, "PAR1")
+        write_model(self.model)
+        write_rows(self.data, task_rows(16))
+        fix_permissions([str(self.model), str(self.data)])
 
     def _put(self, path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")

@@ -15,12 +15,12 @@ from agentic_rl.backends.findings import CANNOT_RESUME, finding
 from agentic_rl.backends.local import description, run_folder
 from agentic_rl.backends.local.checkpoint_store import Checkpoint, resumable
 from agentic_rl.backends.local.data import total_steps
-from agentic_rl.backends.local.data_files import DataFile, check_conversations, check_tasks
+from agentic_rl.backends.local.data_files import DataFile
 from agentic_rl.backends.local.devices import check_device, check_packages, prepare_threads
 from agentic_rl.backends.local.interrupts import Interrupts, StopRequestedError
 from agentic_rl.backends.local.progress import Progress
 from agentic_rl.backends.local.run_folder import RunFolder
-from agentic_rl.backends.local.settings import SFT_FILES, TRAIN_FILES, VAL_FILES, evaluation_due, local_section
+from agentic_rl.backends.local.settings import TRAIN_FILES, evaluation_due, local_section
 from agentic_rl.config.diagnostics import ConfigError, Finding, Report
 from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker, console_tracker, log_lines_to
 
@@ -38,7 +38,7 @@ class LocalTrainer(Trainer):
         self._report: Report | None = None
 
     def check(self) -> Report:
-        """Packages, device, and what the data files hold; looked at once."""
+        """Packages, device, resuming. The data files were checked when the configuration was loaded."""
         if self._report is None:
             self._report = Report([self._placed(found) for found in self._findings()])
         return self._report
@@ -157,10 +157,6 @@ class LocalTrainer(Trainer):
         yield from missing
         if not missing:
             yield from check_device(self._config.device)
-        yield from check_tasks(DataFile.of(self.loaded, TRAIN_FILES), section.train_batch_size)
-        yield from check_tasks(DataFile.of(self.loaded, VAL_FILES), 1)
-        if section.sft_files is not None:
-            yield from check_conversations(DataFile.of(self.loaded, SFT_FILES))
         if not resumable(section.ckpt_content):
             content = ", ".join(section.ckpt_content)
             message = f"a run can't go on from checkpoints that hold only: {content}"

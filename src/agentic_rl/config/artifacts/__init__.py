@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentic_rl.config.artifacts import checkpoints, machine, model
+from agentic_rl.config.artifacts import checkpoints, machine, model, tasks
 from agentic_rl.config.artifacts.result import Artifacts, Reader, Request
 from agentic_rl.config.secure_paths import CheckedPath
 
 __all__ = ["Artifacts", "Request", "read"]
 
-READERS: tuple[Reader, ...] = (model.read, checkpoints.read, machine.read)
+READERS: tuple[Reader, ...] = (model.read, tasks.read, checkpoints.read, machine.read)
 """Each reads one kind of file, in this order; a later one finds the facts of those before it in its request."""
 
 

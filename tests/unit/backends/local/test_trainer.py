@@ -20,24 +20,27 @@ def test_a_good_configuration_has_nothing_to_find(loaded: Any) -> None:
 
 
 def test_findings_have_their_place_in_the_file(loaded: Any) -> None:
-    (found,) = LocalTrainer(loaded({"train_batch_size": 6, "ppo_mini_batch_size": 6})).check()
-    assert (found.code, found.key) == ("ARL423", "local.train_files")
+    (found,) = LocalTrainer(loaded({"ckpt_content": ["model"]})).check()
     assert found.file.endswith("config.yaml")
     assert found.line is not None
 
 
-def test_training_and_planning_refuse_a_broken_data_file(loaded: Any) -> None:
-    trainer = LocalTrainer(loaded(train=[{"question": "?"}]))
+def test_training_refuses_a_configuration_whose_data_are_not_sound(loaded: Any, rows: list[dict[str, Any]]) -> None:
+    for broken, key in ((loaded(train=[{"question": "?"}]), "train_files"), (loaded(sft=rows), "sft_files")):
+        with pytest.raises(ConfigError) as caught:
+            LocalTrainer(broken)
+        codes = {(found.code, found.key) for found in caught.value.report}
+        assert ("ARL421", f"local.{key}") in codes
+    assert list(LocalTrainer(loaded(sft=SHOWN)).check()) == []
+
+
+def test_planning_and_training_refuse_what_check_found(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "PACKAGES", ("no_such_package",))
+    trainer = LocalTrainer(loaded())
     for refused in (trainer.plan, trainer.fit, trainer.evaluate):
         with pytest.raises(ConfigError) as caught:
             refused()
-        assert [found.code for found in caught.value.report] == ["ARL421"]
-
-
-def test_the_warm_up_file_is_looked_at(loaded: Any, rows: list[dict[str, Any]]) -> None:
-    assert list(LocalTrainer(loaded(sft=SHOWN)).check()) == []
-    (found,) = LocalTrainer(loaded(sft=rows)).check()
-    assert (found.code, found.key) == ("ARL421", "local.sft_files")
+        assert [found.code for found in caught.value.report] == ["ARL502"]
 
 
 def test_checkpoints_that_cannot_be_gone_on_from_are_announced(loaded: Any) -> None:

@@ -1,0 +1,58 @@
+"""The numbered pages about data files (ARL420-425, ARL450-456)."""
+
+from __future__ import annotations
+
+from agentic_rl.config.rules import describe
+
+UNREADABLE_DATA = describe(
+    "ARL420",
+    "Data file is not a readable parquet file",
+    "error",
+    "`train_files` and `val_files` are parquet files in verl's layout, one task a row. The file could be opened but "
+    "is not parquet, is cut off, or its footer contradicts what it holds. Write it again, for example with "
+    "`pyarrow.parquet.write_table`.",
+)
+MISSING_COLUMN = describe(
+    "ARL421",
+    "Data file lacks a column",
+    "error",
+    "A task needs `prompt` (a list of chat messages with `role` and `content`) and `reward_model` (a struct with "
+    "`ground_truth`); `data_source` and `extra_info` are read where they are there. Raw data sets such as GSM8K "
+    "(`question`, `answer`) have to be converted first. A file for the supervised warm-up needs `messages`.",
+)
+WRONG_COLUMN_TYPE = describe(
+    "ARL422",
+    "Column of a data file has another type",
+    "error",
+    "`prompt` is a list of structs with the text fields `role` and `content`, `reward_model` is a struct that has "
+    "`ground_truth`, `data_source` is text, `extra_info` is a struct. A prompt that is plain text becomes "
+    '`[{"role": "user", "content": text}]`.',
+)
+NO_ROWS = describe(
+    "ARL423",
+    "Data file without rows",
+    "error",
+    "The file has the right columns and not one row. A filter that kept nothing, or a split of the wrong name, is the "
+    "usual cause.",
+)
+NO_DATA_SOURCE = describe(
+    "ARL424",
+    "Data file without data_source",
+    "warning",
+    "`data_source` names the origin of a task. Where it is missing or empty the evaluation reports one mean over "
+    "everything and no mean for each source, and reward functions that are chosen by it find none.",
+)
+EMPTY_PROMPT = describe(
+    "ARL425",
+    "Row without a usable prompt",
+    "error",
+    "Each prompt is a list of at least one message, each message has a `role` and a `content`. Remove or repair "
+    "the rows named. In large files a spread sample of the rows is looked at.",
+)
+NOT_DECODED = describe(
+    "ARL450",
+    "Data file too unwieldy to look into",
+    "note",
+    "Checking decodes pages of up to 64 MB and parts of up to 20 million values. The file promises more, so its "
+    "columns were checked and its rows were not. Files written with usual settings have pages of about 1 MB.",
+)

@@ -1,0 +1,61 @@
+"""Prompts of the data against the configuration (ARL45x)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from agentic_rl.config.flat.wording import show
+from agentic_rl.config.rules import Facts, Problem, Rule, rule
+
+if TYPE_CHECKING:
+    from agentic_rl.config.artifacts.prompt_tokens import Overlong
+
+PROMPT_RULES: list[Rule] = []
+
+
+@rule(PROMPT_RULES, "ARL451", "Prompts longer than max_prompt_length", "warning")
+def overlong_prompts(facts: Facts) -> Iterator[Problem]:
+    """Some prompts of the data have more tokens than `max_prompt_length`.
+
+    The tokens are counted with the model's own tokenizer, without those that the chat template adds; in large files a
+    spread sample of the rows is counted. verl 0.9.1 cuts such a prompt at its left, whatever `truncation` says, so the
+    system message goes first. local does what `truncation` says; with `error` the rollouts of such a prompt fail. Raise
+    the limit (and `max_model_len` with it), or filter the rows.
+    """
+    limit = facts["max_prompt_length"]
+    for name in ("train", "val"):
+        found: Overlong | None = facts.get(f"@{name}.overlong")
+        if found is not None:
+            key = f"{facts['train_backend']}.{name}_files"
+            origin = "" if facts.wrote("max_prompt_length") else " (the default)"
+            message = f"{show(limit)} tokens{origin}, but {_how_many(found)} of {facts[key]} {_have(found)}"
+            yield Problem("max_prompt_length", f"{message}; {_consequence(facts)}", _hint(facts, found, limit))
+
+
+def _how_many(found: Overlong) -> str:
+    if found.complete:
+        return f"{found.over:,} of {found.rows:,} prompts"
+    looked_at = "" if found.seen == found.rows else f" looked at (of {found.rows:,})"
+    return f"{'about' if found.estimated else 'at least'} {found.over:,} of the {found.seen:,} prompts{looked_at}"
+
+
+def _have(found: Overlong) -> str:
+    if found.estimated:
+        return "have more, judged by their characters (no tokenizer to count with)"
+    return "have more" + (f" (the longest {found.longest:,})" if found.longest else "")
+
+
+def _consequence(facts: Facts) -> str:
+    if facts["train_backend"] == "verl":
+        return "verl 0.9.1 cuts them at the left"
+    side = facts["local.truncation"]
+    origin = "" if facts.wrote("local.truncation") else " (the default)"
+    return f"with truncation {side}{origin} " + ("their rollouts fail" if side == "error" else "they are cut")
+
+
+def _hint(facts: Facts, found: Overlong, limit: int) -> str:
+    enough = -(-found.longest // 64) * 64
+    raised = f"max_prompt_length: {enough}" if limit < enough <= 131072 else "raise max_prompt_length"
+    cut = "truncation: left, " if facts["train_backend"] == "local" and facts["local.truncation"] == "error" else ""
+    return f"{raised} (max_model_len must hold it and the response), {cut}or filter the long rows"
