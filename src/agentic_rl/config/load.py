@@ -16,6 +16,7 @@ from agentic_rl.config.flat.names import ALIASES, MOVED
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
+from agentic_rl.config.memory import DEVICE_MEMORY
 from agentic_rl.config.overrides import Overridden, override, set_by
 from agentic_rl.config.reporting.forms import Form, rendered
 from agentic_rl.config.source import Document, read
@@ -42,6 +43,8 @@ class Loaded:
     """The keys that somebody wrote, at their real places."""
     checked: dict[str, secure_paths.CheckedPath] = field(default_factory=dict)
     """Dotted key -> the path that was checked, for opening exactly that one."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What files and the machine say, by keys that begin with `@`."""
 
     def require(self) -> flat.FlatConfig:
         """The typed configuration.
@@ -84,6 +87,7 @@ def load(
     *,
     files: bool = True,
     environ: Mapping[str, str] | None = None,
+    device_memory: int | None = None,
 ) -> Loaded:
     """Read, complete and check a configuration. Bad input gives findings, never an exception.
 
@@ -92,9 +96,12 @@ def load(
         overrides: `key=value` each; they win over the environment, which wins over the file.
         files: Look at the files that the configuration names, and at the modes of its own file.
         environ: The environment; the process's own where it is left out.
+        device_memory: Bytes of one device, for rules that compare what a run needs with it.
     """
     document, own_findings = read_document(path, files)
-    return load_document(document, overrides, files=files, environ=environ, findings=own_findings)
+    return load_document(
+        document, overrides, files=files, environ=environ, device_memory=device_memory, findings=own_findings
+    )
 
 
 def load_document(
@@ -103,6 +110,7 @@ def load_document(
     *,
     files: bool = True,
     environ: Mapping[str, str] | None = None,
+    device_memory: int | None = None,
     findings: Sequence[Finding] = (),
 ) -> Loaded:
     """Complete and check what was read already; `findings` about the file itself are taken over. See `load`."""
@@ -114,6 +122,7 @@ def load_document(
     tree, dotted = _without_dotted_keys(document)
     overridden = override(tree, overrides, environ, lambda key: OTHER_NAMES.get(key, key))
     loaded = Loaded(document, report=Report([*document.findings, *findings, *dotted, *overridden.findings]))
+    loaded.facts = {} if device_memory is None else {DEVICE_MEMORY: device_memory}
     if document.whole:
         _validate(loaded, overridden, environ if files else None)
     loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings], sources)
@@ -198,7 +207,8 @@ def _validate(loaded: Loaded, overridden: Overridden, environ: Mapping[str, str]
         found = artifacts.read(loaded.values, loaded.checked, environ)
         findings += looked_at.findings
         findings += [placed(finding, finding.key, place_of) for finding in found.findings]
-        findings += flat.relate(validated, found.facts, place_of)
+        loaded.facts |= found.facts
+        findings += flat.relate(validated, loaded.facts, place_of)
     else:
         findings.append(_not_looked_at(loaded))
     loaded.report.extend(_told(finding, overridden) for finding in findings)

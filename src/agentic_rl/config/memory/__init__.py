@@ -1,0 +1,53 @@
+"""The memory of one device: an itemised estimate from configured values and the model's sizes.
+
+Pure functions, for `agentic-rl plan` and the rules; nothing here looks at files or at the machine.
+"""
+
+from __future__ import annotations
+
+from agentic_rl.config.memory import fsdp, local, megatron
+from agentic_rl.config.memory.engine import engine_minimum
+from agentic_rl.config.memory.estimate import Estimate, Item, Phase
+from agentic_rl.config.memory.lookup import Lookup
+from agentic_rl.config.memory.model import ModelSizes
+from agentic_rl.config.memory.settings import Settings
+from agentic_rl.config.memory.sizes import parse_size, show_size
+
+__all__ = [
+    "DEVICE_MEMORY",
+    "Estimate",
+    "Item",
+    "Lookup",
+    "ModelSizes",
+    "Phase",
+    "Settings",
+    "engine_minimum",
+    "estimate",
+    "parse_size",
+    "show_size",
+]
+
+DEVICE_MEMORY = "@machine.device_memory"
+"""The fact: bytes of one device, given or found."""
+
+
+def estimate(values: Lookup) -> Estimate | None:
+    """What one device holds, from values and facts by dotted key.
+
+    None where a value or a size of the model is missing, and where nothing is trained.
+    """
+    model = ModelSizes.of(values)
+    settings = Settings(values)
+    if model is None or settings.evaluates_only:
+        return None
+    try:
+        return Estimate(settings.backend, tuple(_items(settings, model)), values.get(DEVICE_MEMORY))
+    except LookupError:  # a value that is missing or broken, which has a finding of its own
+        return None
+
+
+def _items(settings: Settings, model: ModelSizes) -> list[Item]:
+    if settings.backend == "local":
+        return local.items(settings, model)
+    of_backend = {"verl": fsdp.items, "mindspeed_rl": megatron.items}[settings.backend]
+    return of_backend(settings, model, settings.values.get(DEVICE_MEMORY))

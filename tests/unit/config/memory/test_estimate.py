@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentic_rl.config.memory import Estimate, estimate
+from memory_doubles import QWEN3_8B, values_of
+
+Of = Callable[..., Estimate]
+BILLION = 8_190_000_000
+
+
+def size(made: Estimate, name: str) -> int:
+    (item,) = (item for item in made.items if item.name == name)
+    return item.bytes
+
+
+def test_verl_shards_weights_gradients_and_optimizer_over_all_devices(of: Of) -> None:
+    made = of("verl", verl__nnodes=2)
+    assert size(made, "weights") == size(made, "gradients") == 4 * BILLION // 16
+    assert size(made, "optimizer") == 8 * BILLION // 16
+
+
+def test_verl_keeps_gradients_only_while_it_updates_and_offloads_what_is_told(of: Of) -> None:
+    plain = {item.name: item.phase for item in of("verl").items}
+    assert (plain["weights"], plain["optimizer"], plain["gradients"]) == ("always", "always", "update")
+    offloaded = of("verl", verl__fsdp_param_offload=True, verl__fsdp_optimizer_offload=True)
+    phases = {item.name: item.phase for item in offloaded.items}
+    assert (phases["weights"], phases["optimizer"]) == ("update", "update")
+
+
+@pytest.mark.parametrize("key", ["use_kl_in_reward", "verl__use_kl_loss"])
+def test_a_kl_divergence_holds_a_second_model(of: Of, key: str) -> None:
+    assert size(of("verl", **{key: True}), "reference model") == 2 * BILLION // 8
+
+
+def test_gae_on_verl_holds_a_critic(of: Of) -> None:
+    assert size(of("verl", verl__adv_estimator="gae"), "critic") == 12 * BILLION // 8
+
+
+def test_the_engine_takes_its_share_where_the_memory_is_known_and_its_wish_otherwise(of: Of) -> None:
+    known = of("verl", at_machine__device_memory=64 << 30)
+    assert size(known, "the engine's share") == int(0.85 * (64 << 30))
+    wished = of("verl", infer_tensor_parallel_size=2, verl__train_batch_size=64, rollout_n=8, verl__val_batch_size=8)
+    assert size(wished, "the engine's weights") == BILLION
+    sequence = 2 * 36 * 8 * 128 * 2 // 2 * 16384
+    assert size(wished, "the engine's KV cache") == 64 * 8 // 4 * sequence
+
+
+def test_fewer_sequences_than_a_validation_batch_are_decoded_when_there_are_no_more_rows(of: Of) -> None:
+    many, few = of("verl"), of("verl", at_val__rows=16)
+    assert size(few, "the engine's KV cache") * 32 == size(many, "the engine's KV cache")
+
+
+def test_verl_keeps_one_layer_whole_and_of_the_others_their_input(of: Of) -> None:
+    made = of("verl", verl__train_batch_size=64, verl__ppo_mini_batch_size=64, rollout_n=8)
+    tokens = 24000
+    kept = 36 * 2 * 4096 * tokens
+    again = 2 * (12 * 4096 + 4 * (4096 + 1024) + 4 * 12288) * tokens
+    assert size(made, "activations") == kept + again
+
+
+def test_a_micro_batch_holds_no_more_than_the_mini_batch_has(of: Of) -> None:
+    small = of("verl", verl__train_batch_size=8, rollout_n=1)
+    assert "4096 tokens of a micro batch" in next(item.formula for item in small.items if item.name == "activations")
+
+
+def test_megatron_splits_by_tensor_and_pipeline_and_the_optimizer_by_replicas_too(of: Of) -> None:
+    made = of("mindspeed_rl", mindspeed_rl__tensor_model_parallel_size=2, mindspeed_rl__pipeline_model_parallel_size=2)
+    assert size(made, "weights") == 2 * BILLION // 4
+    assert size(made, "gradients") == 4 * BILLION // 4
+    assert size(made, "optimizer") == 12 * BILLION // 8
+    swapped = of("mindspeed_rl", mindspeed_rl__swap_optimizer=True)
+    assert "optimizer" not in {item.name for item in swapped.items}
+
+
+def test_megatron_keeps_less_when_it_computes_again(of: Of) -> None:
+    full = {"mindspeed_rl__recompute_granularity": "full"}
+    plain = size(of("mindspeed_rl"), "activations")
+    some = {"mindspeed_rl__recompute_method": "block", "mindspeed_rl__recompute_num_layers": 12}
+    block = size(of("mindspeed_rl", **some, **full), "activations")
+    uniform = size(of("mindspeed_rl", mindspeed_rl__recompute_method="uniform", **full), "activations")
+    assert uniform < block < plain
+
+
+def test_local_holds_everything_in_float32_and_the_engine_s_layers_once_more(of: Of) -> None:
+    made = of("local")
+    assert size(made, "weights") == size(made, "gradients") == 4 * BILLION
+    assert size(made, "optimizer") == 8 * BILLION
+    assert size(made, "engine's copy of the layers") == 4 * (BILLION - 2 * 151936 * 4096)
+
+
+def test_local_needs_less_for_logits_without_an_entropy_bonus(of: Of) -> None:
+    def logits(**changes: Any) -> int:
+        return size(of("local", **changes), "logits and their gradients")
+
+    chunked = logits(entropy_coeff=0.1, local__entropy_from_logits_with_chunking=True)
+    assert logits(entropy_coeff=0.0) < chunked < logits(entropy_coeff=0.1)
+
+
+def test_the_peak_is_that_of_the_larger_phase(of: Of) -> None:
+    made = of("local", at_val__rows=8)
+    always = sum(item.bytes for item in made.items if item.phase == "always")
+    update = sum(item.bytes for item in made.items if item.phase == "update")
+    assert (made.peak, made.peak_phase) == (always + update, "update")
+
+
+@pytest.mark.parametrize("backend", ["verl", "mindspeed_rl", "local"])
+@pytest.mark.parametrize(
+    "more",
+    [{"rollout_n": 8}, {"max_model_len": 32768}, {"at_model__parameters": 9_000_000_000}, {"max_prompt_length": 4096}],
+)
+def test_asking_for_more_never_needs_less(of: Of, backend: str, more: dict[str, Any]) -> None:
+    before, after = of(backend, entropy_coeff=0.01), of(backend, entropy_coeff=0.01, **more)
+    assert after.total("rollout") >= before.total("rollout")
+    # Samples of full length fill a micro batch in whole rows, so a little can be left over.
+    assert after.total("update") >= 0.8 * before.total("update")
+
+
+@pytest.mark.parametrize("backend", ["verl", "mindspeed_rl", "local"])
+def test_lines_show_every_item_with_its_arithmetic(of: Of, backend: str) -> None:
+    made = of(backend, at_machine__device_memory=64 << 30)
+    first, *rest = made.lines()
+    assert first.startswith("estimated for one device: ")
+    assert "of 64 GiB" in first
+    assert len(rest) == len(made.items)
+    assert all(item.formula in line for item, line in zip(made.items, rest, strict=True))
+
+
+def test_it_goes_through_json(of: Of) -> None:
+    made = of("verl")
+    assert json.loads(json.dumps(made.to_dict()))["peak"] == made.peak
+
+
+@pytest.mark.parametrize("missing", [*[key for key in QWEN3_8B if key in {"@model.parameters", "@model.vocab_size"}]])
+def test_without_a_size_of_the_model_there_is_no_estimate(missing: str) -> None:
+    values = values_of("verl")
+    del values[missing]
+    assert estimate(values) is None
+
+
+@pytest.mark.parametrize("missing", ["rollout_n", "verl.ppo_max_token_len_per_gpu", "train_backend"])
+def test_without_a_value_there_is_no_estimate(missing: str) -> None:
+    values = values_of("verl")
+    del values[missing]
+    assert estimate(values) is None
+
+
+def test_an_evaluation_has_none() -> None:
+    assert estimate(values_of("verl", test_only=True)) is None
