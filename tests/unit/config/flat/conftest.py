@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.config.diagnostics import Place
-from agentic_rl.config.flat import Validated, validate
+from agentic_rl.config.diagnostics import Finding, Place
+from agentic_rl.config.flat import Validated, relate, validate
 
 SECTION_KEYS: dict[str, dict[str, Any]] = {
     "verl": {"train_files": "/data/train.parquet", "val_files": "/data/test.parquet"},
@@ -53,14 +53,36 @@ def check_tree() -> Check:
 def check(check_tree: Check) -> Check:
     """Validate the smallest configuration of a backend with changes; `verl__lr` is `verl.lr`, `...` removes a key."""
 
-    def run(backend: str = "verl", **changes: Any) -> Validated:
-        tree = base(backend)
-        for key, value in changes.items():
-            section, _, name = key.rpartition("__")
-            level = tree.setdefault(section, {}) if section else tree
-            level[name] = value
-            if value is ...:
-                del level[name]
-        return check_tree(tree)
+    return lambda backend="verl", **changes: check_tree(changed(backend, changes))
+
+
+Findings = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def findings() -> Findings:
+    """All findings on the smallest configuration of a backend with changes and with facts, keys of which begin with @.
+
+    Facts that are given as an empty mapping stand for files that say nothing; without any only values are looked at.
+    """
+
+    def run(backend: str, changes: dict[str, Any], facts: dict[str, Any] | None = None) -> list[Finding]:
+        tree = changed(backend, changes)
+        validated = validate(tree, place_of_tree(tree))
+        assert validated.config is not None
+        related = [] if facts is None else relate(validated, facts, place_of_tree(tree))
+        return [*validated.findings, *related]
 
     return run
+
+
+def changed(backend: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The smallest configuration of a backend with changes; `verl__lr` is `verl.lr`, `...` removes a key."""
+    tree = base(backend)
+    for key, value in changes.items():
+        section, _, name = key.rpartition("__")
+        level = tree.setdefault(section, {}) if section else tree
+        level[name] = value
+        if value is ...:
+            del level[name]
+    return tree

@@ -1,0 +1,235 @@
+"""The length budget: bad configurations with their messages, and good neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from agentic_rl.config.diagnostics import Finding
+
+Findings = Callable[..., list[Finding]]
+CODES = {"ARL240", "ARL241", "ARL242", "ARL243", "ARL244"}
+CONTEXT = {"@model.max_position_embeddings": 32768}
+
+
+def told(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.code in CODES]
+
+
+class Bad(NamedTuple):
+    """A configuration and the one finding on it."""
+
+    backend: str
+    changes: dict[str, Any]
+    head: str
+    message: str
+    hint: str
+    name: str
+
+
+BAD = [
+    Bad(
+        "verl",
+        {"max_model_len": 4096, "max_prompt_length": 2304, "verl__max_response_length": 2048},
+        "error ARL240 max_model_len",
+        "4096 tokens, but max_prompt_length 2304 + max_response_length 2048 = 4352 tokens, 256 more than fit",
+        "max_model_len: 4352, or max_response_length: 1792",
+        "verl-sum",
+    ),
+    Bad(
+        "verl",
+        {"verl__max_response_length": 16384, "verl__ppo_max_token_len_per_gpu": 36864},
+        "error ARL240 max_model_len",
+        "16384 tokens (the default), but max_prompt_length 2048 (the default) + max_response_length 16384 = "
+        "18432 tokens, 2048 more than fit",
+        "max_model_len: 18432, or max_response_length: 14336",
+        "verl-sum-above-a-default",
+    ),
+    Bad(
+        "verl",
+        {"max_model_len": 2048},
+        "error ARL240 max_model_len",
+        "2048 tokens, but max_prompt_length 2048 (the default) + max_response_length 2048 (the default) = 4096 tokens, "
+        "2048 more than fit",
+        "max_model_len: 4096",
+        "verl-prompt-alone",
+    ),
+    Bad(
+        "local",
+        {"max_model_len": 4095},
+        "warning ARL240 max_model_len",
+        "4095 tokens, but max_prompt_length 2048 (the default) + max_response_length 2048 (the default) = 4096 tokens, "
+        "1 more than fit: responses to long prompts end early",
+        "max_model_len: 4096, or max_response_length: 2047",
+        "local-sum",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"max_model_len": 8192, "max_prompt_length": 8192},
+        "warning ARL240 max_model_len",
+        "8192 tokens, but max_prompt_length 8192: a prompt of full length leaves no room for a response",
+        "max_model_len: 16384",
+        "mindspeed-prompt-alone",
+    ),
+    Bad(
+        "verl",
+        {"max_model_len": 40960, "max_num_batched_tokens": 40960},
+        "warning ARL241 max_model_len",
+        "40960 tokens, but the model's own context is 32768 tokens (max_position_embeddings): beyond it answers are "
+        "inaccurate",
+        "max_model_len: 32768",
+        "context",
+    ),
+    Bad(
+        "local",
+        {"max_model_len": 65536, "local__max_response_length": 60000, "local__ppo_max_token_len_per_gpu": 65536},
+        "warning ARL241 max_model_len",
+        "65536 tokens, but the model's own context is 32768 tokens (max_position_embeddings): beyond it answers are "
+        "inaccurate",
+        "max_model_len: 32768",
+        "local-context",
+    ),
+    Bad(
+        "verl",
+        {"max_num_batched_tokens": 4096},
+        "warning ARL242 max_num_batched_tokens",
+        "4096 tokens is less than max_model_len 16384 (the default): longer sequences are read in parts (chunked "
+        "prefill), and refused where that is off",
+        "max_num_batched_tokens: 16384",
+        "batched",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"max_model_len": 10240},
+        "warning ARL242 max_num_batched_tokens",
+        "8192 tokens (the default) is less than max_model_len 10240: longer sequences are read in parts (chunked "
+        "prefill), and refused where that is off",
+        "max_num_batched_tokens: 10240",
+        "batched-default",
+    ),
+    Bad(
+        "verl",
+        {"verl__ppo_max_token_len_per_gpu": 4095},
+        "error ARL243 verl.ppo_max_token_len_per_gpu",
+        "4095 tokens, but the longest sample has max_prompt_length 2048 (the default) + max_response_length 2048 (the "
+        "default) = 4096 tokens",
+        "ppo_max_token_len_per_gpu: 4096, better 8192",
+        "budget",
+    ),
+    Bad(
+        "verl",
+        {"max_model_len": 32768, "max_num_batched_tokens": 32768, "verl__max_response_length": 30000},
+        "error ARL243 verl.ppo_max_token_len_per_gpu",
+        "24000 tokens (the default), but the longest sample has max_prompt_length 2048 (the default) + "
+        "max_response_length 30000 = 32048 tokens",
+        "ppo_max_token_len_per_gpu: 32048, better 64096",
+        "budget-default",
+    ),
+    Bad(
+        "verl",
+        {"verl__ppo_max_token_len_per_gpu": 4096},
+        "note ARL243 verl.ppo_max_token_len_per_gpu",
+        "4096 tokens; verl advises rollout_n 2 (the default) x the longest sample (max_prompt_length 2048 (the "
+        "default) + max_response_length 2048 (the default) = 4096 tokens) = 8192 tokens: smaller micro batches take "
+        "longer",
+        "ppo_max_token_len_per_gpu: 8192",
+        "budget-advised",
+    ),
+    Bad(
+        "local",
+        {"local__ppo_max_token_len_per_gpu": 4095},
+        "note ARL243 local.ppo_max_token_len_per_gpu",
+        "4095 tokens, but the longest sample has max_prompt_length 2048 (the default) + max_response_length 2048 (the "
+        "default) = 4096 tokens: it gets a micro batch of its own, which takes more memory than this limit says",
+        "ppo_max_token_len_per_gpu: 4096",
+        "local-budget",
+    ),
+    Bad(
+        "verl",
+        {"max_steps": 4, "max_tokens": 1025},
+        "warning ARL244 max_tokens",
+        "max_steps 4 x max_tokens 1025 = 4100 tokens at most, but after the prompt there is room for 2048: 1 full turn "
+        "fits",
+        "max_tokens: 512, or more room for the response",
+        "turns-not-two",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"max_steps": 3, "max_tokens": 15000},
+        "warning ARL244 max_tokens",
+        "max_steps 3 x max_tokens 15000 = 45000 tokens at most, but after the prompt there is room for 14336: not even "
+        "one full turn fits",
+        "max_tokens: 4778, or more room for the response",
+        "mindspeed-turns",
+    ),
+    Bad(
+        "local",
+        {"max_steps": 4, "max_tokens": 1024},
+        "note ARL244 max_tokens",
+        "max_steps 4 x max_tokens 1024 = 4096 tokens at most, but after the prompt there is room for 2048: 2 full "
+        "turns fit",
+        "max_tokens: 512, or more room for the response",
+        "turns-two-of-four",
+    ),
+    Bad(
+        "verl",
+        {"max_tokens": 2048},
+        "note ARL244 max_tokens",
+        "max_steps 5 (the default) x max_tokens 2048 = 10240 tokens at most, but after the prompt there is room for "
+        "2048: 1 full turn fits",
+        "max_tokens: 409, or more room for the response",
+        "turns-default",
+    ),
+    Bad(
+        "verl",
+        {"max_steps": 3000},
+        "note ARL244 max_steps",
+        "max_steps 3000 x max_tokens 8192 (the default) = 24576000 tokens at most, but after the prompt there is room "
+        "for 2048: not even one full turn fits",
+        "max_steps: 1",
+        "turns-more-than-tokens",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", BAD, ids=[one.name for one in BAD])
+def test_bad(case: Bad, findings: Findings) -> None:
+    (finding,) = told(findings(case.backend, case.changes, CONTEXT))
+    assert f"{finding.severity} {finding.code} {finding.key}" == case.head
+    assert finding.message == case.message
+    assert finding.hint == case.hint
+    assert finding.line is not None
+
+
+GOOD: list[tuple[str, dict[str, Any]]] = [
+    ("verl", {}),
+    ("local", {}),
+    ("mindspeed_rl", {}),
+    ("verl", {"max_model_len": 4352, "max_prompt_length": 2304, "verl__ppo_max_token_len_per_gpu": 8704}),
+    ("verl", {"max_model_len": 32768, "max_num_batched_tokens": 32768}),
+    ("local", {"max_model_len": 4096}),
+    ("local", {"max_num_batched_tokens": 16}),
+    ("mindspeed_rl", {"max_model_len": 8192, "max_prompt_length": 8191}),
+    ("verl", {"verl__ppo_max_token_len_per_gpu": 8192}),
+    ("local", {"local__ppo_max_token_len_per_gpu": 4096}),
+    ("verl", {"max_steps": 4, "max_tokens": 512}),
+    ("verl", {"max_steps": 1, "max_tokens": 4096}),
+    ("mindspeed_rl", {"max_steps": 7, "max_tokens": 2048}),
+]
+
+
+@pytest.mark.parametrize(("backend", "changes"), GOOD)
+def test_good(backend: str, changes: dict[str, Any], findings: Findings) -> None:
+    assert told(findings(backend, changes, CONTEXT)) == []
+
+
+def test_default_length_of_local_counts_only_as_far_as_samples_reach(findings: Findings) -> None:
+    assert told(findings("local", {}, {"@model.max_position_embeddings": 4096})) == []
+    (finding,) = told(findings("local", {}, {"@model.max_position_embeddings": 4095}))
+    assert finding.message.startswith("16384 tokens (the default), but the model's own context is 4095 tokens")
+
+
+def test_a_model_that_was_not_read_has_no_context(findings: Findings) -> None:
+    assert told(findings("verl", {"max_model_len": 131072, "max_num_batched_tokens": 131072}, {})) == []

@@ -1,0 +1,193 @@
+"""The checkpoint that the run would go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from agentic_rl.config.diagnostics import Finding
+
+Findings = Callable[..., list[Finding]]
+CODES = {f"ARL26{number}" for number in range(10)}
+FOLDER = {"@checkpoint.path": "/home/me/checkpoints/p/e"}
+THERE = {
+    "@checkpoint.path": "/home/me/checkpoints/p/e/global_step_20",
+    "@checkpoint.step": 20,
+    "@checkpoint.backend": "verl",
+    "@checkpoint.world_size": 8,
+    "@checkpoint.hidden_size": 3584,
+    "@checkpoint.num_hidden_layers": 28,
+    "@checkpoint.model_type": "qwen2",
+}
+MODEL = {"@model.hidden_size": 3584, "@model.num_hidden_layers": 28, "@model.model_type": "qwen2"}
+OWN = {**THERE, "@checkpoint.backend": "local", "@train.rows": 800}
+AFRESH = "another experiment_name, which starts afresh"
+
+
+def told(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.code in CODES]
+
+
+class Bad(NamedTuple):
+    """A configuration, what lies in the folder of the run, and the one finding."""
+
+    backend: str
+    changes: dict[str, Any]
+    facts: dict[str, Any]
+    head: str
+    message: str
+    hint: str
+
+
+BAD = [
+    Bad(
+        "verl",
+        {"num_gpus_per_node": 4},
+        THERE,
+        "error ARL260 num_gpus_per_node",
+        "num_gpus_per_node 4, but the run would go on from checkpoints/p/e/global_step_20, which 8 devices wrote; "
+        "verl can't load it with 4",
+        f"num_gpus_per_node: 8, or {AFRESH}",
+    ),
+    Bad(
+        "verl",
+        {"verl__nnodes": 2},
+        THERE,
+        "error ARL260 verl.nnodes",
+        "num_gpus_per_node 8 (the default) x nnodes 2 = 16 devices, but the run would go on from "
+        "checkpoints/p/e/global_step_20, which 8 devices wrote; verl can't load it with 16",
+        f"num_gpus_per_node: 4, or {AFRESH}",
+    ),
+    Bad(
+        "verl",
+        {"num_gpus_per_node": 4, "verl__nnodes": 3},
+        THERE,
+        "error ARL260 num_gpus_per_node",
+        "num_gpus_per_node 4 x nnodes 3 = 12 devices, but the run would go on from checkpoints/p/e/global_step_20, "
+        "which 8 devices wrote; verl can't load it with 12",
+        AFRESH,
+    ),
+    Bad(
+        "verl",
+        {},
+        {**THERE, **MODEL, "@model.hidden_size": 4096, "@model.model_type": "qwen3"},
+        "error ARL261 tokenizer_name_or_path",
+        "not the model of checkpoints/p/e/global_step_20, where the run would go on: model_type 'qwen2' there and "
+        "'qwen3' here, hidden_size 3584 there and 4096 here",
+        f"the model that the run began with, or {AFRESH}",
+    ),
+    Bad(
+        "local",
+        {},
+        {**OWN, **MODEL, "@model.num_hidden_layers": 2},
+        "error ARL261 tokenizer_name_or_path",
+        "not the model of checkpoints/p/e/global_step_20, where the run would go on: num_hidden_layers 28 there and 2 "
+        "here",
+        f"the model that the run began with, or {AFRESH}",
+    ),
+    Bad(
+        "verl",
+        {},
+        {name: value for name, value in OWN.items() if "world" not in name},
+        "error ARL262 verl.experiment_name",
+        "the run would go on from checkpoints/p/e/global_step_20 and stop there: train_backend local wrote it",
+        AFRESH,
+    ),
+    Bad(
+        "verl",
+        {},
+        {**FOLDER, "@checkpoint.step": 5},
+        "error ARL262 verl.experiment_name",
+        "the run would go on from checkpoints/p/e and stop there: it has no folder actor",
+        AFRESH,
+    ),
+    Bad(
+        "verl",
+        {},
+        {**THERE, "@checkpoint.missing_ranks": 3},
+        "error ARL262 verl.experiment_name",
+        "the run would go on from checkpoints/p/e/global_step_20 and stop there: the model files of 3 of 8 ranks are "
+        "missing",
+        AFRESH,
+    ),
+    Bad(
+        "verl",
+        {},
+        {**FOLDER, "@checkpoint.unreached": (5, 10, 20)},
+        "warning ARL263 verl.experiment_name",
+        "checkpoints/p/e holds 3 checkpoints up to global_step_20, but latest_checkpointed_iteration.txt leads to none "
+        "of them: the run begins again and writes over them",
+        f"write 20 into latest_checkpointed_iteration.txt there, or {AFRESH}",
+    ),
+    Bad(
+        "local",
+        {},
+        {**FOLDER, "@checkpoint.unreached": (5,)},
+        "warning ARL263 local.experiment_name",
+        "checkpoints/p/e holds global_step_5, but none is a whole checkpoint of train_backend local: the run begins "
+        "again and writes over them",
+        AFRESH,
+    ),
+    Bad(
+        "verl",
+        {"verl__total_epochs": 2},
+        {**THERE, "@train.rows": 87},
+        "warning ARL264 verl.total_epochs",
+        "the run has 20 steps, and checkpoints/p/e/global_step_20, where it would go on, has 20: nothing is left to "
+        "train",
+        f"a larger total_epochs, or {AFRESH}",
+    ),
+    Bad(
+        "local",
+        {"local__total_training_steps": 10},
+        OWN,
+        "warning ARL264 local.total_training_steps",
+        "the run has 10 steps, and checkpoints/p/e/global_step_20, where it would go on, has 20: nothing is left to "
+        "train",
+        f"a larger total_training_steps, or {AFRESH}",
+    ),
+    Bad(
+        "verl",
+        {"verl__total_training_steps": 100},
+        {"@train.rows": 87},
+        "warning ARL265 verl.total_training_steps",
+        "100 steps, but the data has 10 steps an epoch x total_epochs 2 (the default) = 20: verl ends there",
+        "total_epochs: 10",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"mindspeed_rl__save_params_path": "/params/"},
+        {},
+        "warning ARL266 mindspeed_rl.save_params_path",
+        "the same folder as load_params_path: after the first save the next start begins from that one",
+        "a folder of its own for save_params_path",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", BAD, ids=[f"{one.head}-{number}" for number, one in enumerate(BAD)])
+def test_bad(case: Bad, findings: Findings) -> None:
+    (finding,) = told(findings(case.backend, case.changes, case.facts))
+    assert f"{finding.severity} {finding.code} {finding.key}" == case.head
+    assert (finding.message, finding.hint) == (case.message, case.hint)
+
+
+GOOD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("verl", {}, {}),
+    ("verl", {}, {**THERE, **MODEL, "@train.rows": 800}),
+    ("verl", {"num_gpus_per_node": 4, "verl__nnodes": 2}, THERE),
+    # Nodes without a common disk hold the files of their own ranks only.
+    ("verl", {"num_gpus_per_node": 4, "verl__nnodes": 2}, {**THERE, "@checkpoint.missing_ranks": 4}),
+    ("verl", {"verl__total_training_steps": 20}, {"@train.rows": 87}),
+    ("verl", {"verl__total_epochs": 2, "test_only": True}, {**THERE, "@train.rows": 80}),
+    ("local", {}, {**OWN, **MODEL}),
+    ("local", {"local__total_training_steps": 1000}, {"@train.rows": 8}),
+    ("mindspeed_rl", {}, {"@checkpoint.path": "/out", "@checkpoint.step": 20, "@checkpoint.backend": "mindspeed_rl"}),
+]
+
+
+@pytest.mark.parametrize(("backend", "changes", "facts"), GOOD)
+def test_good(backend: str, changes: dict[str, Any], facts: dict[str, Any], findings: Findings) -> None:
+    assert told(findings(backend, changes, facts)) == []
