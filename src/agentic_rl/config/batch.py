@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentic_rl.config.artifacts import repeated
 from agentic_rl.config.diagnostics import STANDARD_INPUT, Finding, Report
 from agentic_rl.config.load import Loaded, load_document, read_document
 from agentic_rl.config.project_settings import ProjectSettings
 from agentic_rl.config.reporting.forms import Form, rendered
-from agentic_rl.config.rules import describe
+from agentic_rl.config.rules import Page, describe
 from agentic_rl.config.search import TooManyFilesError, why_not, yaml_files
 from agentic_rl.config.selection import Choice, Selection
 from agentic_rl.config.source import Document, parse
@@ -94,58 +95,80 @@ class Check:
     typed: Choice = field(default_factory=Choice)
     known: Sequence[str] = ()
     """Every code that a rule has, for reading the settings of projects."""
+    device_memory: int | None = None
+    """Bytes of one device."""
     prepare: Callable[[Loaded], bool] = lambda loaded: False
     """Called with each configuration before its report counts; true when the files were changed."""
 
     def run(self, paths: Sequence[str]) -> Batch:
         """Check every file, and every configuration below every folder."""
-        batch = Batch(one=len(paths) == 1 and not _is_folder(paths[0]))
-        settings = ProjectSettings(self.known)
+        run = _Run(self)
+        folders = [path for path in paths if path != STDIN and _is_folder(path)]
         for path in dict.fromkeys(paths):
-            before = len(batch.files)
-            is_folder = path != STDIN and _is_folder(path)
-            for file in self._below(path, batch) if is_folder else [path]:
-                self._check(file, self.skip_others or is_folder, settings, batch)
-            if is_folder and len(batch.files) == before and not _said(path, batch):
-                batch.about_run.append(
-                    Finding(NOTHING.code, NOTHING.severity, "", "no configuration below it", "", path)
-                )
-        batch.one = batch.one and len(batch.files) == 1
-        return batch
+            if path in folders:
+                run.folder(path)
+            else:
+                run.file(path, self.skip_others)
+        run.batch.one = len(paths) == len(run.batch.files) == 1 and not folders
+        return run.batch
 
-    def _below(self, folder: str, batch: Batch) -> Iterator[str]:
+
+class _Run:
+    """One run, with what its configurations share."""
+
+    def __init__(self, how: Check) -> None:
+        self.batch = Batch()
+        self._how = how
+        self._settings = ProjectSettings(how.known)
+        self._readers = repeated()
+
+    def folder(self, folder: str) -> None:
+        """Check every configuration below a folder."""
+        before = len(self.batch.files)
         try:
-            yield from yaml_files(folder)
+            for file in yaml_files(folder):
+                self.file(file, skip_others=True)
         except TooManyFilesError:
             message = "the folder holds too many files to look for configurations in it"
-            batch.about_run.append(
-                Finding(NOTHING.code, NOTHING.severity, "", message, "name the files, or a smaller folder", folder)
-            )
+            self._about(NOTHING, folder, message, "name the files, or a smaller folder")
+            return
+        if len(self.batch.files) == before:
+            self._about(NOTHING, folder, "no configuration below it")
 
-    def _check(self, path: str, skip_others: bool, settings: ProjectSettings, batch: Batch) -> None:
+    def file(self, path: str, skip_others: bool) -> None:
+        """Check one file, or skip it."""
         document, own = self._read(path)
         reason = why_not(document) if skip_others and document.lines else ""
         if reason:
-            batch.about_run.append(Finding(SKIPPED.code, SKIPPED.severity, "", f"skipped: {reason}", "", path))
+            self._about(SKIPPED, path, f"skipped: {reason}")
             return
         loaded = self._loaded(document, own)
-        if self.prepare(loaded):
+        if self._how.prepare(loaded):
             loaded = self._loaded(*self._read(path))
-        chosen = settings.of(path)
-        batch.about_run += [finding for finding in chosen.findings if finding not in batch.about_run]
+        chosen = self._settings.of(path)
+        self.batch.about_run += [finding for finding in chosen.findings if finding not in self.batch.about_run]
         report = loaded.report
         if loaded.values:  # what could not be read is told whatever was chosen
-            report = Selection(self.typed, chosen.choice).apply(report)
-        batch.files.append(CheckedFile(document.file, report, loaded.effective()))
+            report = Selection(self._how.typed, chosen.choice).apply(report)
+        self.batch.files.append(CheckedFile(document.file, report, loaded.effective()))
+
+    def _about(self, page: Page, path: str, message: str, hint: str = "") -> None:
+        self.batch.about_run.append(Finding(page.code, page.severity, "", message, hint, path))
 
     def _read(self, path: str) -> tuple[Document, list[Finding]]:
         if path == STDIN:
             return parse(sys.stdin.buffer.read(LIMIT + 1), STANDARD_INPUT), []
-        return read_document(path, self.files)
+        return read_document(path, self._how.files)
 
     def _loaded(self, document: Document, own: Sequence[Finding]) -> Loaded:
-        files = self.files and document.file != STANDARD_INPUT
-        return load_document(document, self.overrides, files=files, findings=own)
+        return load_document(
+            document,
+            self._how.overrides,
+            files=self._how.files and document.file != STANDARD_INPUT,
+            device_memory=self._how.device_memory,
+            findings=own,
+            readers=self._readers,
+        )
 
 
 def _is_folder(path: str) -> bool:
@@ -153,7 +176,3 @@ def _is_folder(path: str) -> bool:
         return Path(path).is_dir()
     except (OSError, ValueError):  # a name that no file can have; reading says so
         return False
-
-
-def _said(folder: str, batch: Batch) -> bool:
-    return any(finding.code == NOTHING.code and finding.file == folder for finding in batch.about_run)

@@ -112,8 +112,12 @@ def load_document(
     environ: Mapping[str, str] | None = None,
     device_memory: int | None = None,
     findings: Sequence[Finding] = (),
+    readers: Sequence[artifacts.Reader] = artifacts.READERS,
 ) -> Loaded:
-    """Complete and check what was read already; `findings` about the file itself are taken over. See `load`."""
+    """Complete and check what was read already; `findings` about the file itself are taken over. See `load`.
+
+    `readers` read the files that the configuration names; those of a run over many files remember them.
+    """
     environ = os.environ if environ is None else environ
     found = detect(document.tree)
     sources = {document.file: document.lines} if document.file else {}
@@ -124,7 +128,7 @@ def load_document(
     loaded = Loaded(document, report=Report([*document.findings, *findings, *dotted, *overridden.findings]))
     loaded.facts = {} if device_memory is None else {DEVICE_MEMORY: device_memory}
     if document.whole:
-        _validate(loaded, overridden, environ if files else None)
+        _validate(loaded, overridden, environ if files else None, readers)
     loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings], sources)
     return loaded
 
@@ -186,7 +190,12 @@ def _without_dotted_keys(document: Document) -> tuple[dict[str, Any], list[Findi
     return tree, findings
 
 
-def _validate(loaded: Loaded, overridden: Overridden, environ: Mapping[str, str] | None) -> None:
+def _validate(
+    loaded: Loaded,
+    overridden: Overridden,
+    environ: Mapping[str, str] | None,
+    readers: Sequence[artifacts.Reader],
+) -> None:
     """Fill in the configuration, its values and what is wrong with them; without files where `environ` is None."""
     document = loaded.document
 
@@ -204,7 +213,7 @@ def _validate(loaded: Loaded, overridden: Overridden, environ: Mapping[str, str]
     if environ is not None:
         looked_at = flat.check_files(loaded.values, place_of)
         loaded.checked = looked_at.checked
-        found = artifacts.read(loaded.values, loaded.checked, environ)
+        found = artifacts.read(loaded.values, loaded.checked, environ, readers)
         findings += looked_at.findings
         findings += [placed(finding, finding.key, place_of) for finding in found.findings]
         loaded.facts |= found.facts

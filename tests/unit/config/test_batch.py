@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.config import search
+from agentic_rl.config import artifacts, search
+from agentic_rl.config.artifacts import Artifacts, Request
 from agentic_rl.config.batch import Batch, Check
 from agentic_rl.config.selection import Choice
 
@@ -147,3 +148,17 @@ def test_overrides_win_over_every_file(folder: Path) -> None:
     batch = run(folder / "good.yaml", folder / "sub" / "bad.yml", overrides=["lr=1e-5"])
     assert told(batch) == []
     assert [one.config["lr"] for one in batch.files] == [1e-5, 1e-5]
+
+
+def test_a_shared_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+
+    def reader(request: Request) -> Artifacts:
+        reads.append(request.values["tokenizer_name_or_path"])
+        return Artifacts()
+
+    monkeypatch.setattr(artifacts, "READERS", (reader,))
+    other = folder / "other.yaml"
+    other.write_text(GOOD + "lr: 1.0e-5\n")
+    Check().run([str(folder / "good.yaml"), str(other)])
+    assert reads == ["/model"]
