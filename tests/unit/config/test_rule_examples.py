@@ -30,7 +30,7 @@ WITHOUT = {
     *("ARL001", "ARL002", "ARL003"),  # a file that is not there, of 2 MB, of bytes: no text shows it
     *("ARL012", "ARL013"),  # wrong on the command line, not in a file
     *("ARL015", "ARL017", "ARL018", "ARL019"),  # about the run, its folder, its settings
-    *("ARL258", "ARL261", "ARL262", "ARL263"),  # about folders on the disk; their rules' own tests make them
+    *("ARL258", "ARL261", "ARL262", "ARL263", "ARL267"),  # about folders on the disk; their rules' own tests make them
 }
 """Codes that have no example yet. A new code gets an example, or its name and the reason here."""
 OF_FILES = re.compile("ARL[345]..")

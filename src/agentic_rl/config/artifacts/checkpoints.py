@@ -64,7 +64,7 @@ def _of_run(path: Path, backend: str) -> Facts:
         steps = sorted(int(match[1]) for match in map(_STEP.fullmatch, folder.folders()) if match)
         step = _pointer(folder) if backend == "verl" else _newest_whole(folder, steps)
         if step is None or step not in steps:
-            return {"@checkpoint.unreached": tuple(steps), "@checkpoint.path": str(path)} if steps else {}
+            return {"@checkpoint.unreached": tuple(steps), "@checkpoint.folder": str(path)} if steps else {}
         place = {"@checkpoint.path": f"{path}/global_step_{step}", "@checkpoint.step": step}
         with folder.below(f"global_step_{step}") as checkpoint:
             return place | _content(checkpoint)
@@ -73,7 +73,7 @@ def _of_run(path: Path, backend: str) -> Facts:
 def _content(checkpoint: Folder) -> Facts:
     """Which backend wrote the checkpoint, with how many ranks, of which model."""
     if MANIFEST in checkpoint.files():
-        return {"@checkpoint.backend": "local", **_model(checkpoint)}
+        return {"@checkpoint.backend": "local", **_items(checkpoint), **_model(checkpoint)}
     if "actor" not in checkpoint.folders():
         return {}
     with checkpoint.below("actor") as actor:
@@ -82,6 +82,17 @@ def _content(checkpoint: Folder) -> Facts:
             with actor.below("huggingface") as model:
                 facts |= _model(model)
         return {"@checkpoint.backend": "verl", **facts}
+
+
+def _items(checkpoint: Folder) -> Facts:
+    """What of `ckpt_content` the local backend saved."""
+    try:
+        content = read_object(checkpoint, MANIFEST, MAX_MANIFEST_BYTES).get("content")
+    except NotUsableError:
+        return {}
+    if not isinstance(content, list):
+        return {}
+    return {"@checkpoint.content": tuple(item for item in content if isinstance(item, str))}
 
 
 def _ranks(files: Mapping[str, int]) -> Facts:

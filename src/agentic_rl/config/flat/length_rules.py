@@ -119,12 +119,13 @@ def turn_budget(facts: Facts) -> Iterator[Problem]:
     asked = facts.wrote("max_steps") and facts.wrote("max_tokens")
     severity: Severity = "warning" if asked and room < 2 * each else "note"
     key = "max_tokens" if facts.wrote("max_tokens") else "max_steps"
-    yield Problem(key, message, _shorter_turns(room, turns), severity)
+    yield Problem(key, message, _fewer_or_shorter(room, turns, each), severity)
 
 
 def _full_turns(count: int) -> str:
     return f"{count} full turn{'s fit' if count > 1 else ' fits'}" if count else "not even one full turn fits"
 
 
-def _shorter_turns(room: int, turns: int) -> str:
-    return f"max_tokens: {show(room // turns)}, or more room for the response" if room >= turns else "max_steps: 1"
+def _fewer_or_shorter(room: int, turns: int, each: int) -> str:
+    hint = f"max_steps: {show(max(1, room // each))}"
+    return f"{hint}, or max_tokens: {show(room // turns)}" if room >= turns else hint

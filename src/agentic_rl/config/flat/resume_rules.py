@@ -1,4 +1,4 @@
-"""The checkpoint that the run would go on from (ARL260-266)."""
+"""The checkpoint that the run would go on from (ARL260-267)."""
 
 from __future__ import annotations
 
@@ -70,26 +70,34 @@ def another_model(facts: Facts) -> Iterator[Problem]:
 
 @rule(RESUMING, "ARL262", "Checkpoint that can't be loaded", "error")
 def unusable_checkpoint(facts: Facts) -> Iterator[Problem]:
-    """A run of verl follows `latest_checkpointed_iteration.txt` to `global_step_N` and loads what is in it.
+    """The checkpoint that the run would go on from lacks what its backend loads, and the run stops there.
 
-    A folder without `actor` was written by another backend (`local` uses the same place) or is incomplete; files of
-    some ranks missing on the only node are a copy or a save that broke off. verl stops when it loads it. Remove the
-    folder and the pointer, point at an older step, or start afresh.
+    On verl a folder without `actor` was written by another backend (`local` uses the same place) or is incomplete;
+    files of some ranks missing on the only node are a copy or a save that broke off. On `local` it was saved with less
+    than `model`, `optimizer` and `extra` in `ckpt_content`. Go on from an older step, or start afresh.
     """
-    if facts["train_backend"] != "verl":
-        return
-    path, _ = _path(facts), facts["@checkpoint.step"]
-    writer, missing = facts.get("@checkpoint.backend"), facts.get("@checkpoint.missing_ranks")
-    problem = ""
-    if writer is None:
-        problem = "it has no folder actor"
-    elif writer != "verl":
-        problem = f"train_backend {writer} wrote it"
-    elif missing and facts["verl.nnodes"] == 1 and facts.get("@checkpoint.world_size") == devices(facts):
-        problem = f"the model files of {show(missing)} of {show(devices(facts))} ranks are missing"
+    path, problem = _path(facts), _lacking(facts)
     if problem:
-        key = key_of(facts, "experiment_name")
-        yield Problem(key, f"the run would go on from {path} and stop there: {problem}", _AFRESH)
+        message = f"the run would go on from {path} and stop there: {problem}"
+        yield Problem(key_of(facts, "experiment_name"), message, _AFRESH)
+
+
+def _lacking(facts: Facts) -> str:
+    """Why the backend can't load the checkpoint; empty where it can."""
+    backend, writer = facts["train_backend"], facts.get("@checkpoint.backend")
+    if backend == "local":
+        content = facts["@checkpoint.content"]
+        missing = [name for name in ("model", "optimizer", "extra") if name not in content]
+        missing = [name for name in missing if name != "model" or "hf_model" not in content]
+        return f"it was saved without {' and '.join(missing)}" if missing else ""
+    if backend != "verl":
+        return ""
+    if writer != "verl":
+        return f"train_backend {writer} wrote it" if writer else "it has no folder actor"
+    ranks, missing_ranks = devices(facts), facts.get("@checkpoint.missing_ranks")
+    if missing_ranks and facts["verl.nnodes"] == 1 and facts["@checkpoint.world_size"] == ranks:
+        return f"the model files of {show(missing_ranks)} of {show(ranks)} ranks are missing"
+    return ""
 
 
 @rule(RESUMING, "ARL263", "Checkpoints that are not gone on from", "warning")
@@ -103,7 +111,8 @@ def unreached_checkpoints(facts: Facts) -> Iterator[Problem]:
     reason = "latest_checkpointed_iteration.txt leads to none of them"
     if backend == "local":
         reason = "none is a whole checkpoint of train_backend local"
-    message = f"{_path(facts)} holds {_listed(found)}, but {reason}: the run begins again and writes over them"
+    message = f"{_path(facts, '@checkpoint.folder')} holds {_listed(found)}, but {reason}: "
+    message += "the run begins again and writes over them"
     hint = f"write {found[-1]} into latest_checkpointed_iteration.txt there, or " if backend == "verl" else ""
     yield Problem(key_of(facts, "experiment_name"), message, hint + _AFRESH)
 
@@ -155,13 +164,29 @@ def saved_over(facts: Facts) -> Iterator[Problem]:
         yield Problem(save, message, "a folder of its own for save_params_path")
 
 
+@rule(RESUMING, "ARL267", "Trained model that the run does not go on from", "warning")
+def begins_again(facts: Facts) -> Iterator[Problem]:
+    """MindSpeed-RL goes on only from `load_params_path`; what lies in `save_params_path` it writes over.
+
+    To train on, name the trained model's folder in `load_params_path` and save elsewhere. To begin again, save to an
+    empty folder, so that steps of two runs do not mix.
+    """
+    if facts["train_backend"] != "mindspeed_rl" or not trains(facts):
+        return
+    done, load, save = facts["@checkpoint.step"], facts["mindspeed_rl.load_params_path"], facts["@checkpoint.path"]
+    if not _same_folder(load, save):
+        message = f"{save} holds a checkpoint of step {show(done)}, but the run begins again from load_params_path"
+        hint = f"an empty folder; or load_params_path: {save} and save_params_path: another folder"
+        yield Problem("mindspeed_rl.save_params_path", message, hint)
+
+
 def _same_folder(one: str, other: str) -> bool:
     return PurePosixPath(one) == PurePosixPath(other)
 
 
-def _path(facts: Facts) -> str:
-    """The checkpoint's path, from `checkpoints/` on, as the documentation writes it."""
-    path = str(facts["@checkpoint.path"])
+def _path(facts: Facts, fact: str = "@checkpoint.path") -> str:
+    """A path below the current folder, from `checkpoints/` on, as the documentation writes it."""
+    path = str(facts[fact])
     return path[path.rfind("/checkpoints/") + 1 :]
 
 

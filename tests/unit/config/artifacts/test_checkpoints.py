@@ -96,7 +96,7 @@ def test_checkpoints_that_the_pointer_does_not_lead_to(run: Path, pointer: str |
     of_verl(run, 10, 8)
     of_verl(run, 20, 8)
     (run / POINTER).unlink() if pointer is None else (run / POINTER).write_text(pointer)
-    assert facts() == {"@checkpoint.path": str(run), "@checkpoint.unreached": (10, 20)}
+    assert facts() == {"@checkpoint.folder": str(run), "@checkpoint.unreached": (10, 20)}
 
 
 def test_pointer_may_end_in_a_line_break(run: Path) -> None:
@@ -110,8 +110,13 @@ def test_local_takes_the_newest_whole_checkpoint_whatever_the_pointer_says(run: 
         of_local(run, step)
     (run / "global_step_15" / "config.json").write_text("{}")
     (run / POINTER).write_text("5")
-    expected = {"@checkpoint.path": str(run / "global_step_10"), "@checkpoint.step": 10, "@checkpoint.backend": "local"}
-    assert facts("local") == {**expected, **SIZES}
+    assert facts("local") == {
+        "@checkpoint.path": str(run / "global_step_10"),
+        "@checkpoint.step": 10,
+        "@checkpoint.backend": "local",
+        "@checkpoint.content": ("model",),
+        **SIZES,
+    }
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def test_local_takes_the_newest_whole_checkpoint_whatever_the_pointer_says(run: 
 )
 def test_damaged_checkpoint_of_local_is_not_gone_on_from(run: Path, manifest: str) -> None:
     (of_local(run, 5) / "manifest.json").write_text(manifest)
-    assert facts("local") == {"@checkpoint.path": str(run), "@checkpoint.unreached": (5,)}
+    assert facts("local") == {"@checkpoint.folder": str(run), "@checkpoint.unreached": (5,)}
 
 
 def test_the_other_backend_is_told_apart(run: Path) -> None:
@@ -127,6 +132,13 @@ def test_the_other_backend_is_told_apart(run: Path) -> None:
     assert facts("verl")["@checkpoint.backend"] == "local"
     of_verl(run, 6, 1)
     assert facts("local")["@checkpoint.step"] == 5
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", '{"content": 1}', '{"content": [[], "model"]}'])
+def test_damaged_manifest_where_verl_goes_on(run: Path, manifest: str) -> None:
+    (of_local(run, 5) / "manifest.json").write_text(manifest)
+    assert facts("verl")["@checkpoint.backend"] == "local"
+    assert facts("verl").get("@checkpoint.content", ("model",)) == ("model",)
 
 
 def test_folder_without_a_checkpoint_has_no_backend(run: Path) -> None:

@@ -152,7 +152,7 @@ BAD = [
         "warning ARL244 max_tokens",
         "max_steps 4 x max_tokens 1025 = 4100 tokens at most, but after the prompt there is room for 2048: 1 full turn "
         "fits",
-        "max_tokens: 512, or more room for the response",
+        "max_steps: 1, or max_tokens: 512",
         "turns-not-two",
     ),
     Bad(
@@ -161,7 +161,7 @@ BAD = [
         "warning ARL244 max_tokens",
         "max_steps 3 x max_tokens 15000 = 45000 tokens at most, but after the prompt there is room for 14336: not even "
         "one full turn fits",
-        "max_tokens: 4778, or more room for the response",
+        "max_steps: 1, or max_tokens: 4778",
         "mindspeed-turns",
     ),
     Bad(
@@ -170,7 +170,7 @@ BAD = [
         "note ARL244 max_tokens",
         "max_steps 4 x max_tokens 1024 = 4096 tokens at most, but after the prompt there is room for 2048: 2 full "
         "turns fit",
-        "max_tokens: 512, or more room for the response",
+        "max_steps: 2, or max_tokens: 512",
         "turns-two-of-four",
     ),
     Bad(
@@ -179,7 +179,7 @@ BAD = [
         "note ARL244 max_tokens",
         "max_steps 5 (the default) x max_tokens 2048 = 10240 tokens at most, but after the prompt there is room for "
         "2048: 1 full turn fits",
-        "max_tokens: 409, or more room for the response",
+        "max_steps: 1, or max_tokens: 409",
         "turns-default",
     ),
     Bad(

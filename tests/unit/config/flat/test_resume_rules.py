@@ -11,7 +11,7 @@ from agentic_rl.config.diagnostics import Finding
 
 Findings = Callable[..., list[Finding]]
 CODES = {f"ARL26{number}" for number in range(10)}
-FOLDER = {"@checkpoint.path": "/home/me/checkpoints/p/e"}
+FOLDER = {"@checkpoint.folder": "/home/me/checkpoints/p/e"}
 THERE = {
     "@checkpoint.path": "/home/me/checkpoints/p/e/global_step_20",
     "@checkpoint.step": 20,
@@ -22,7 +22,13 @@ THERE = {
     "@checkpoint.model_type": "qwen2",
 }
 MODEL = {"@model.hidden_size": 3584, "@model.num_hidden_layers": 28, "@model.model_type": "qwen2"}
-OWN = {**THERE, "@checkpoint.backend": "local", "@train.rows": 800}
+OWN = {
+    **THERE,
+    "@checkpoint.backend": "local",
+    "@checkpoint.content": ("model", "optimizer", "extra"),
+    "@train.rows": 800,
+}
+TRAINED = {"@checkpoint.path": "/out", "@checkpoint.step": 20, "@checkpoint.backend": "mindspeed_rl"}
 AFRESH = "another experiment_name, which starts afresh"
 
 
@@ -98,9 +104,9 @@ BAD = [
     Bad(
         "verl",
         {},
-        {**FOLDER, "@checkpoint.step": 5},
+        {"@checkpoint.path": "/home/me/checkpoints/p/e/global_step_5", "@checkpoint.step": 5},
         "error ARL262 verl.experiment_name",
-        "the run would go on from checkpoints/p/e and stop there: it has no folder actor",
+        "the run would go on from checkpoints/p/e/global_step_5 and stop there: it has no folder actor",
         AFRESH,
     ),
     Bad(
@@ -111,6 +117,22 @@ BAD = [
         "the run would go on from checkpoints/p/e/global_step_20 and stop there: the model files of 3 of 8 ranks are "
         "missing",
         AFRESH,
+    ),
+    Bad(
+        "local",
+        {},
+        {**OWN, "@checkpoint.content": ("hf_model", "extra")},
+        "error ARL262 local.experiment_name",
+        "the run would go on from checkpoints/p/e/global_step_20 and stop there: it was saved without optimizer",
+        AFRESH,
+    ),
+    Bad(
+        "mindspeed_rl",
+        {},
+        TRAINED,
+        "warning ARL267 mindspeed_rl.save_params_path",
+        "/out holds a checkpoint of step 20, but the run begins again from load_params_path",
+        "an empty folder; or load_params_path: /out and save_params_path: another folder",
     ),
     Bad(
         "verl",
@@ -184,7 +206,9 @@ GOOD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("verl", {"verl__total_epochs": 2, "test_only": True}, {**THERE, "@train.rows": 80}),
     ("local", {}, {**OWN, **MODEL}),
     ("local", {"local__total_training_steps": 1000}, {"@train.rows": 8}),
-    ("mindspeed_rl", {}, {"@checkpoint.path": "/out", "@checkpoint.step": 20, "@checkpoint.backend": "mindspeed_rl"}),
+    ("local", {}, {**OWN, "@checkpoint.content": ("hf_model", "optimizer", "extra")}),
+    ("mindspeed_rl", {"test_only": True}, TRAINED),
+    ("mindspeed_rl", {}, {}),
 ]
 
 
