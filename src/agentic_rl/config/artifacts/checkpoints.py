@@ -22,7 +22,7 @@ MANIFEST, CONFIG = "manifest.json", "config.json"
 MAX_MANIFEST_BYTES, MAX_CONFIG_BYTES, MAX_POINTER_BYTES = 1 << 24, 1 << 22, 64
 MODEL_SIZES = ("model_type", "hidden_size", "num_hidden_layers")
 _STEP = re.compile(r"global_step_([0-9]{1,18})")
-_RANK = re.compile(r"(model|optim|extra_state)_world_size_([0-9]{1,7})_rank_([0-9]{1,7})\.pt")
+_RANK = re.compile(r"(model|optim|extra_state)_world_size_([1-9][0-9]{0,6})_rank_([0-9]{1,7})\.pt")
 Facts = dict[str, Any]
 
 

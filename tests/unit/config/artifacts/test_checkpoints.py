@@ -12,6 +12,8 @@ import pytest
 
 from agentic_rl.config.artifacts.checkpoints import read
 from agentic_rl.config.artifacts.result import Request
+from agentic_rl.config.diagnostics import Finding
+from agentic_rl.config.load import load
 
 CONFIG = {"model_type": "qwen2", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 9}
 SIZES = {"@checkpoint.model_type": "qwen2", "@checkpoint.hidden_size": 64, "@checkpoint.num_hidden_layers": 2}
@@ -228,3 +230,21 @@ def test_values_that_did_not_validate_say_nothing(run: Path) -> None:
     assert read(Request({"train_backend": "verl"}, {}, {}, {})).facts == {}
     assert read(Request({"train_backend": "mindspeed_rl"}, {}, {}, {})).facts == {}
     assert read(Request({}, {}, {}, {})).facts == {}
+
+
+def test_a_configuration_is_checked_against_the_folder_and_the_environment(run: Path) -> None:
+    of_verl(run, 20, 8)
+    section = {"train_files": "/t.parquet", "val_files": "/v.parquet", "project_name": "p", "experiment_name": "e"}
+    tree = {"train_backend": "verl", "num_gpus_per_node": 4, "agent_name": "math", "verl": section}
+    found = {one.code: one for one in check_tree(tree, {"ASCEND_RT_VISIBLE_DEVICES": "0,1, 2"})}
+    assert found["ARL260"].key == found["ARL272"].key == "num_gpus_per_node"
+    assert found["ARL260"].message.endswith(
+        "checkpoints/p/e/global_step_20, which 8 devices wrote; verl can't load it with 4"
+    )
+    assert found["ARL272"].message == "4 devices, but ASCEND_RT_VISIBLE_DEVICES shows 2 here"
+    codes = {one.code for one in check_tree({**tree, "num_gpus_per_node": 8}, {})}
+    assert not codes & {"ARL260", "ARL272"}
+
+
+def check_tree(tree: dict[str, Any], environ: dict[str, str]) -> list[Finding]:
+    return list(load(tree, environ=environ).report)
