@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentic_rl.config.diagnostics import Report
+from agentic_rl.config.memory import Estimate
 
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
@@ -29,6 +30,8 @@ class Plan:
     """Environment variables that will be set."""
     processes: list[str] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
+    memory: Estimate | None = None
+    """What one device will hold, estimated; None where the model's size is not known or nothing is trained."""
     ports: list[int] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     """Files and folders that are read, as absolute paths."""
@@ -37,12 +40,12 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: every field by its name."""
-        return asdict(self)
+        return {**asdict(self), "memory": self.memory.to_dict() if self.memory else None}
 
     def to_text(self) -> str:
         """The form for people: one heading a field; empty fields say `none`."""
         lines = [f"backend: {self.backend}"]
-        for title, content in self.to_dict().items():
+        for title, content in {**self.to_dict(), "memory": self.memory.lines() if self.memory else ()}.items():
             if title != "backend":
                 lines += ["", title.replace("_", " ") + ":", *_indented(content)]
         return "\n".join(lines)

@@ -9,6 +9,7 @@ from agentic_rl.backends.base import Plan, Trainer, TrainResult
 from agentic_rl.backends.errors import BackendUnavailableError
 from agentic_rl.backends.findings import BACKEND_UNAVAILABLE, finding
 from agentic_rl.config.diagnostics import Finding, Report
+from agentic_rl.config.memory import estimate
 
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
@@ -45,9 +46,15 @@ class UnavailableTrainer(Trainer):
         return Report([self._finding()])
 
     def plan(self) -> Plan:
-        """A plan that says that nothing can be done."""
-        missing = self._finding()
-        return Plan(self._name(), [f"nothing: {missing.message}; {missing.hint}"])
+        """What is known without the backend: devices, files, memory; and that nothing can be done here."""
+        missing, loaded = self._finding(), self.loaded
+        return Plan(
+            self._name(),
+            [f"nothing: {missing.message}; {missing.hint}"],
+            devices=[_devices(loaded)],
+            memory=estimate({**loaded.values, **loaded.facts}),
+            reads=[checked.path for checked in loaded.checked.values()],
+        )
 
     def fit(self) -> TrainResult:
         """Raises: BackendUnavailableError, always."""
@@ -72,3 +79,8 @@ class UnavailableTrainer(Trainer):
     def _error(self) -> BackendUnavailableError:
         missing = self._finding()
         return BackendUnavailableError(f"train_backend: {missing.message}", missing.hint)
+
+
+def _devices(loaded: Loaded) -> str:
+    nodes = loaded.values["verl.nnodes" if loaded.values["train_backend"] == "verl" else "num_node"]
+    return f"{loaded.values['num_gpus_per_node']} on each of {nodes} node{'s' * (nodes > 1)}"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agentic_rl.cli.arguments import DeviceMemory, memory_of
+
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
     from agentic_rl.config.selection import Choice
@@ -51,6 +53,7 @@ def check(
     skip_others: Annotated[
         bool, typer.Option("--skip-others", help="Skip named files that are no configurations, as in a folder.")
     ] = False,
+    device_memory: DeviceMemory = "",
     select: Annotated[
         list[str] | None,
         typer.Option(metavar="CODES", help="Show only these codes or beginnings: ARL2,ARL306.", show_default=False),
@@ -70,6 +73,7 @@ def check(
         raise typer.BadParameter("--fix-permissions changes the files that --no-files leaves out; give one of them")
     checking = Check(
         overrides,
+        device_memory=None if no_files else memory_of(device_memory),
         files=not no_files,
         skip_others=skip_others,
         typed=_choice(select or [], ignore or []),

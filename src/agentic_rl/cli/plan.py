@@ -7,16 +7,23 @@ from typing import Annotated
 
 import typer
 
-from agentic_rl.cli.arguments import FilePath, Overrides
-from agentic_rl.cli.session import failures_reported, trainer_of
+from agentic_rl.cli.arguments import DeviceMemory, FilePath, Overrides, memory_of
+from agentic_rl.cli.session import checked_trainer, failures_reported, print_findings
 
 
 def plan(
     path: FilePath,
     overrides: Overrides = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    device_memory: DeviceMemory = "",
 ) -> None:
-    """Print what training would do: steps, files, processes, devices, native configuration."""
+    """Print what training would do: steps, files, processes, devices, memory, native configuration.
+
+    A backend that can't train here is planned for all the same. Exit status 1 if there is an error.
+    """
     with failures_reported():
-        planned = trainer_of(path, overrides).plan()
+        trainer, report = checked_trainer(path, overrides, memory_of(device_memory))
+        planned = trainer.plan()
+    print_findings(report)
     typer.echo(json.dumps(planned.to_dict(), indent=2) if as_json else planned.to_text())
+    raise typer.Exit(1 if report.verdict == "error" else 0)

@@ -11,6 +11,24 @@ import typer
 
 if TYPE_CHECKING:
     from agentic_rl.backends.base import Trainer
+    from agentic_rl.config.diagnostics import Report
+
+
+def checked_trainer(path: Path, overrides: list[str] | None, device_memory: int | None) -> tuple[Trainer, Report]:
+    """The trainer of a file, and all findings about the two: those of the trainer may be errors.
+
+    Raises:
+        ConfigError: one of the findings about the file is an error.
+    """
+    from agentic_rl.backends import trainer_for
+    from agentic_rl.config.diagnostics import ConfigError, Report
+    from agentic_rl.config.load import load
+
+    loaded = load(path, overrides or (), device_memory=device_memory)
+    if loaded.report.verdict == "error":
+        raise ConfigError(loaded.report)
+    trainer = trainer_for(loaded)
+    return trainer, Report([*loaded.report, *trainer.check()], loaded.report.sources)
 
 
 def trainer_of(path: Path, overrides: list[str] | None) -> Trainer:
@@ -19,20 +37,20 @@ def trainer_of(path: Path, overrides: list[str] | None) -> Trainer:
     Raises:
         ConfigError: one of the findings is an error.
     """
-    from agentic_rl.backends import trainer_for
-    from agentic_rl.config.diagnostics import ConfigError, Report
-    from agentic_rl.config.load import load
+    from agentic_rl.config.diagnostics import ConfigError
+    from agentic_rl.machine.devices import device_memory
 
-    loaded = load(path, overrides or ())
-    if loaded.report.verdict == "error":
-        raise ConfigError(loaded.report)
-    trainer = trainer_for(loaded)
-    report = Report([*loaded.report, *trainer.check()])
+    trainer, report = checked_trainer(path, overrides, device_memory())
     if report.verdict == "error":
         raise ConfigError(report)
+    print_findings(report)
+    return trainer
+
+
+def print_findings(report: Report) -> None:
+    """Print the findings where they don't mix with what a command prints."""
     if len(report):
         typer.echo(report.to_text(), err=True)
-    return trainer
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from agentic_rl.backends.base import Plan
 from agentic_rl.backends.local.devices import ENVIRONMENT
 from agentic_rl.backends.local.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, TRAJECTORIES, VERSIONS, run_path
 from agentic_rl.backends.local.settings import evaluation_due, local_section, resolved
+from agentic_rl.config.memory import estimate
 
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
@@ -26,6 +27,7 @@ def describe(loaded: Loaded, total: int) -> Plan:
         environment=ENVIRONMENT,
         processes=[f"this one, with {section.threads} thread{'s' * (section.threads > 1)} for tensor operations"],
         devices=[config.device],
+        memory=estimate({**loaded.values, **loaded.facts}),
         reads=[checked.path for checked in loaded.checked.values()],
         writes=[str(folder / name) for name in written] + [str(folder / "global_step_N")],
     )

@@ -6,6 +6,7 @@ Pure functions, for `agentic-rl plan` and the rules; nothing here looks at files
 from __future__ import annotations
 
 from agentic_rl.config.memory import fsdp, local, megatron
+from agentic_rl.config.memory.checkpoint import checkpoint_bytes
 from agentic_rl.config.memory.engine import engine_minimum
 from agentic_rl.config.memory.estimate import Estimate, Item, Phase
 from agentic_rl.config.memory.lookup import Lookup
@@ -21,6 +22,7 @@ __all__ = [
     "ModelSizes",
     "Phase",
     "Settings",
+    "checkpoint_bytes",
     "engine_minimum",
     "estimate",
     "parse_size",
