@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentic_rl.config.artifacts import checkpoints, machine, model, tasks
+from agentic_rl.config.artifacts import checkpoints, machine, megatron, mindspeed_data, model, tasks
 from agentic_rl.config.artifacts.repeated import Repeated
 from agentic_rl.config.artifacts.result import Artifacts, Reader, Request
 from agentic_rl.config.secure_paths import CheckedPath
 
 __all__ = ["Artifacts", "Reader", "Request", "read", "repeated"]
 
-READERS: tuple[Reader, ...] = (model.read, tasks.read, checkpoints.read, machine.read)
+READERS: tuple[Reader, ...] = (
+    model.read,
+    tasks.read,
+    mindspeed_data.read,
+    megatron.read,
+    checkpoints.read,
+    machine.read,
+)
 """Each reads one kind of file, in this order; a later one finds the facts of those before it in its request."""
 
 

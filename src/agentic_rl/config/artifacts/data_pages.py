@@ -56,3 +56,26 @@ NOT_DECODED = describe(
     "Checking decodes pages of up to 64 MB and parts of up to 20 million values. The file promises more, so its "
     "columns were checked and its rows were not. Files written with usual settings have pages of about 1 MB.",
 )
+UNREADABLE_JSON = describe(
+    "ARL452",
+    "Data file is not readable as JSON",
+    "error",
+    "`data_path` of mindspeed_rl is a JSON file (a list of objects), a JSONL file (an object a line), or the prefix of "
+    "preprocessed files. The first rows of this file are no JSON objects.",
+)
+MISSING_KEY = describe(
+    "ARL453",
+    "dataset_additional_keys names a column that is not there",
+    "error",
+    "Every item of `dataset_additional_keys` is read from each row of `data_path` and given to the agent. The first "
+    "rows lack this one. Preprocessed data have a pair of files for each column, `PREFIX_packed_COLUMN_document.bin` "
+    "and `.idx`; there a missing pair is a warning, since they may be made before the run.",
+)
+NOT_PACKED = describe(
+    "ARL454",
+    "No preprocessed data under the prefix",
+    "error",
+    "The files that begin with `data_path` are none that MindSpeed-RL's preprocessing writes: for each column a pair "
+    "`PREFIX_packed_COLUMN_document.bin` and `.idx`. An empty `.bin` or `.idx`, or one without the other, is a "
+    "preprocessing that did not end.",
+)

@@ -40,7 +40,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
         NotUsableError: it is no JSON, or another value.
     """
     try:
-        tree = json.loads(data)
+        tree = json.loads(data.decode())
     except UnicodeDecodeError:
         raise NotUsableError("is not UTF-8 text") from None
     except RecursionError:

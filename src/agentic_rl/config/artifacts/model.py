@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Mapping
+
+from agentic_rl.config.agent_file.reading import MAX_BYTES as MAX_AGENT_BYTES
+from agentic_rl.config.agent_names import BUILTIN_AGENTS
+from agentic_rl.config.artifacts.chat_template import check_template
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.model_config import read_config
 from agentic_rl.config.artifacts.result import Artifacts, Request
+from agentic_rl.config.artifacts.tokenizer import check_tokenizer, read_tokenizer_config
+from agentic_rl.config.artifacts.weights import check_weights
+from agentic_rl.config.diagnostics import Finding
 
-KEY = "tokenizer_name_or_path"
+KEY, AGENT_FILE = "tokenizer_name_or_path", "agent_engine_wrapper_path"
+_TOOLS = re.compile(rb"@tool\b|\btools\s*=|\bToolAgent\b")
 
 
 def read(request: Request) -> Artifacts:
@@ -18,11 +29,31 @@ def read(request: Request) -> Artifacts:
     checked = request.checked.get(KEY)
     if checked is None or checked.kind != "folder":
         return result
-    try:
-        with Folder.opened(checked) as folder:
-            config = read_config(folder, KEY, required=request.backend != "mindspeed_rl")
-    except OSError:  # changed since it was checked; training will say so when it opens it
-        return result
-    result.facts.update(config.facts)
-    result.findings += config.findings
+    trained = request.backend != "mindspeed_rl"
+    with contextlib.suppress(OSError), Folder.opened(checked) as folder:  # changed meanwhile: training will say so
+        files = folder.files()
+        config = read_config(folder, KEY, required=trained)
+        result.facts.update(config.facts)
+        result.findings += config.findings
+        if trained:
+            result.findings += check_weights(folder, files, KEY)
+        result.findings += check_tokenizer(folder, files, KEY, config.facts.get("@model.vocab_size"))
+        result.findings += _template(folder, files, request, needed=trained)
     return result
+
+
+def _template(folder: Folder, files: Mapping[str, int], request: Request, *, needed: bool) -> list[Finding]:
+    config = read_tokenizer_config(folder, files, KEY)
+    if isinstance(config, Finding):
+        return [config]
+    return check_template(folder, config, files, KEY, tools=_has_tools(request), needed=needed)
+
+
+def _has_tools(request: Request) -> bool:
+    """Whether the agent has tools, as far as its text tells; the built-in agents all have some."""
+    agent = request.checked.get(AGENT_FILE)
+    if agent is None:
+        return request.values.get("agent_name") in BUILTIN_AGENTS
+    with contextlib.suppress(OSError), agent.open() as file:
+        return _TOOLS.search(file.read(MAX_AGENT_BYTES)) is not None
+    return False

@@ -34,6 +34,83 @@ NO_ARCHITECTURE = describe(
     "build. Without `model_type` transformers refuses the folder; without `architectures` vLLM does.",
 )
 
+NO_WEIGHTS = describe(
+    "ARL434",
+    "Model folder without weights",
+    "error",
+    "The folder must hold the whole model: `model.safetensors`, or several files with `model.safetensors.index.json`, "
+    "or the older `pytorch_model.bin`. An adapter (LoRA) alone is no model, merge it into its base first; a GGUF file "
+    "is for inference only.",
+)
+MISSING_WEIGHTS = describe(
+    "ARL435",
+    "Files of the weights are missing",
+    "error",
+    "The index, or the numbering of the files, names files that are not there. A download that was interrupted is the "
+    "usual cause; start it again, it goes on where it stopped.",
+)
+BROKEN_WEIGHTS = describe(
+    "ARL436",
+    "File of weights is damaged",
+    "error",
+    "A safetensors file begins with the length of its header and the header, a JSON object that says where each tensor "
+    "lies; the file ends where the last tensor ends. This one is empty, cut off, or not what its name says: a few "
+    "lines of text that begin with `version https://git-lfs` are a pointer, `git lfs pull` fetches the file.",
+)
+BAD_INDEX = describe(
+    "ARL437",
+    "Index of the weights can't be used",
+    "error",
+    "`model.safetensors.index.json` holds the object `weight_map`, from the name of each tensor to the name of the "
+    "file in the same folder that has it. Fetch it again with the weights.",
+)
+NO_TOKENIZER = describe(
+    "ARL440",
+    "Folder without a tokenizer",
+    "error",
+    "The backends load the tokenizer from `tokenizer_name_or_path`. It is `tokenizer.json`, or the files of an older "
+    "form (`vocab.json` with `merges.txt`, `tokenizer.model`, `vocab.txt`, a `.tiktoken` file). A checkpoint that was "
+    "saved without its tokenizer needs these files copied from the model that it was trained from.",
+)
+BAD_TOKENIZER = describe(
+    "ARL441",
+    "File of the tokenizer is damaged",
+    "error",
+    "`tokenizer.json` and `tokenizer_config.json` are JSON objects, and `tokenizer.json` has a `model`. The file is "
+    "empty, cut off, or a pointer left by Git LFS. Fetch it again from where the model came from.",
+)
+FOREIGN_TOKENIZER = describe(
+    "ARL442",
+    "Tokenizer with more tokens than the model",
+    "warning",
+    "A token whose number is not below the model's `vocab_size` has no row in the embeddings: where it occurs training "
+    "stops with an index out of range, on a GPU with an assertion that names neither. The tokenizer is another "
+    "model's, or tokens were added without enlarging the embeddings.",
+)
+NO_TEMPLATE = describe(
+    "ARL443",
+    "Tokenizer without a chat template",
+    "error",
+    "Prompts are lists of messages, and the chat template makes text of them. It stands in `tokenizer_config.json` "
+    "(`chat_template`) or in `chat_template.jinja`. Base models often have none: take the instruction-tuned model, or "
+    "copy its template. MindSpeed-RL's preprocessed data can do without, so there it is a warning.",
+)
+BAD_TEMPLATE = describe(
+    "ARL444",
+    "Chat template that can't work",
+    "error",
+    "A chat template is Jinja text that goes through `messages`. This one is empty, no text, never mentions "
+    "`messages`, or does not parse (that is looked at where jinja2 is installed).",
+)
+TOOLLESS_TEMPLATE = describe(
+    "ARL445",
+    "Chat template that refuses tool messages",
+    "warning",
+    "The agent has tools, so conversations hold messages of the role `tool`. This template raises an exception for "
+    "roles that it does not know and never mentions `tool`: the first result of a tool would end the rollout. Use a "
+    "template that renders tool messages.",
+)
+
 
 def finding(page: Page, key: str, message: str, hint: str = "", severity: Severity | None = None) -> Finding:
     """A finding of `page` without a place; whoever reads the configuration knows where `key` stands."""

@@ -9,6 +9,7 @@ from agentic_rl.config.flat.dead_keys import DEAD_KEY_RULES
 from agentic_rl.config.flat.device_rules import DEVICES, MODEL_DEVICES
 from agentic_rl.config.flat.group_rules import GROUPS
 from agentic_rl.config.flat.length_rules import LENGTHS, MODEL_LENGTHS
+from agentic_rl.config.flat.megatron_rules import MEGATRON_RULES
 from agentic_rl.config.flat.memory_rules import MEMORY
 from agentic_rl.config.flat.mindspeed_rules import MINDSPEED_RULES
 from agentic_rl.config.flat.mindspeed_worker_rules import WORKER_MODEL_RULES, WORKER_RULES
@@ -36,6 +37,7 @@ RULES: list[Rule] = [
 ARTIFACT_RULES: list[Rule] = [
     *DATA_RULES,
     *PROMPT_RULES,
+    *MEGATRON_RULES,
     *WORKER_MODEL_RULES,
     *MODEL_LENGTHS,
     *STEP_SAVING,

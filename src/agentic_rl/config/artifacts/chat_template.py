@@ -1,0 +1,92 @@
+"""The chat template of a tokenizer, judged by its text: rendering would run a program that a file brought along."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from agentic_rl.config.artifacts.folder import Folder
+from agentic_rl.config.artifacts.json_file import NotUsableError, bounded
+from agentic_rl.config.artifacts.pages import BAD_TEMPLATE, NO_TEMPLATE, TOOLLESS_TEMPLATE, finding
+from agentic_rl.config.artifacts.tokenizer import CONFIG
+from agentic_rl.config.diagnostics import Finding
+
+FILE = "chat_template.jinja"
+MAX_TEMPLATE = 1 << 20
+_TAKE = "take the template of the instruction-tuned model"
+_BLOCKS = re.compile(r"{%[-+]?\s*(end)?(if|for|macro)\b")
+_GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")
+"""A tag that transformers adds to Jinja."""
+
+
+def check_template(
+    folder: Folder, config: Mapping[str, Any], files: Mapping[str, int], key: str, *, tools: bool, needed: bool
+) -> list[Finding]:
+    """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`."""
+    try:
+        name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=tools))
+        if text is None:
+            message = f"{folder.path} has no chat template, neither in {CONFIG} nor in {FILE}"
+            return [finding(NO_TEMPLATE, key, message, _TAKE, None if needed else "warning")]
+        _check_text(text)
+    except (NotUsableError, OSError) as error:
+        return [finding(BAD_TEMPLATE, key, f"the chat template of {folder.path} {error}", _TAKE)]
+    if tools and "raise_exception" in text and "tool" not in text:
+        message = f"the chat template in {folder.path}/{name} refuses roles that it does not know, and tool is one"
+        return [finding(TOOLLESS_TEMPLATE, key, message, "use a template that renders tool messages")]
+    return []
+
+
+def _of_file(folder: Folder) -> str:
+    with folder.open(FILE) as file:
+        try:
+            return bounded(file, MAX_TEMPLATE).decode()
+        except UnicodeDecodeError:
+            raise NotUsableError("is not UTF-8 text") from None
+
+
+def _of_config(config: Mapping[str, Any], *, tools: bool) -> str | None:
+    """The template as transformers chooses it: of several named ones `tool_use` where there are tools."""
+    template = config.get("chat_template")
+    if isinstance(template, list):
+        named = {one.get("name"): one.get("template") for one in template if isinstance(one, dict)}
+        template = (named.get("tool_use") if tools else None) or named.get("default")
+    if template is not None and not isinstance(template, str):
+        raise NotUsableError(f"is a {type(template).__name__} in {CONFIG}; it must be text")
+    return template
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise NotUsableError("is empty")
+    if "messages" not in text:
+        raise NotUsableError("never mentions messages")
+    if _looks_broken(text):
+        fault = _syntax(text)
+        if fault:
+            raise NotUsableError(fault)
+
+
+def _looks_broken(text: str) -> bool:
+    """Whether blocks are opened that are not closed, or the other way round: worth the import of a parser."""
+    blocks = Counter(_BLOCKS.findall(text))
+    return text.count("{%") != text.count("%}") or any(
+        blocks["", name] != blocks["end", name] for name in ("if", "for", "macro")
+    )
+
+
+def _syntax(text: str) -> str:
+    """What Jinja's parser says against the text; nothing is rendered. Empty without Jinja."""
+    try:
+        from jinja2 import Environment, TemplateSyntaxError
+    except ImportError:
+        return ""
+    try:
+        Environment(extensions=["jinja2.ext.loopcontrols"], autoescape=False).parse(_GENERATION.sub("", text))  # noqa: S701 - parsed only
+    except TemplateSyntaxError as error:
+        return f"does not parse: {error.message} (line {error.lineno})"
+    except RecursionError:
+        return "is nested too deep"
+    return ""
