@@ -43,7 +43,7 @@ def estimate(values: Lookup) -> Estimate | None:
     if model is None or settings.evaluates_only:
         return None
     try:
-        return Estimate(settings.backend, tuple(_items(settings, model)), values.get(DEVICE_MEMORY))
+        return Estimate(settings.backend, tuple(_items(settings, model)), _device_memory(values))
     except LookupError:  # a value that is missing or broken, which has a finding of its own
         return None
 
@@ -52,4 +52,9 @@ def _items(settings: Settings, model: ModelSizes) -> list[Item]:
     if settings.backend == "local":
         return local.items(settings, model)
     of_backend = {"verl": fsdp.items, "mindspeed_rl": megatron.items}[settings.backend]
-    return of_backend(settings, model, settings.values.get(DEVICE_MEMORY))
+    return of_backend(settings, model, _device_memory(settings.values))
+
+
+def _device_memory(values: Lookup) -> int | None:
+    """What the device has, where it is one: a CPU's memory is another matter."""
+    return None if values.get("device") == "cpu" else values.get(DEVICE_MEMORY)

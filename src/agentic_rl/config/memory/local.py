@@ -90,16 +90,18 @@ def _activations(micro: MicroBatch, model: ModelSizes) -> Item:
     numbers = model.replicated_activations + model.split_activations
     mask = 0
     if micro.masked:
-        # A mask makes attention expand keys and values to all query heads, and is kept as numbers.
+        # A mask makes attention expand keys and values to all query heads; each layer keeps its own as numbers.
         numbers += 2 * (model.queries - model.keys)
-        mask = (1 + _FLOAT) * micro.rows * micro.length**2
+        mask = micro.rows * micro.length**2
     last = 3 * model.hidden
-    size = _FLOAT * micro.tokens * (numbers * model.layers + last) + mask
+    size = _FLOAT * micro.tokens * (numbers * model.layers + last) + mask * (1 + _FLOAT * model.layers)
     formula = (
         f"{micro.tokens} tokens of a micro batch ({micro.rows} rows) x {model.layers} layers x "
         f"{numbers} numbers a token x 4 bytes, none computed again"
     )
-    return Item("activations", "update", size, formula + ("; attention mask" if micro.masked else ""))
+    if micro.masked:
+        formula += f"; masks of {micro.rows} x {micro.length}^2 in each layer, for prompts that samples share"
+    return Item("activations", "update", size, formula)
 
 
 def _backward(settings: Settings, micro: MicroBatch, model: ModelSizes) -> Item:

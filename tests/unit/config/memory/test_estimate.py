@@ -151,3 +151,9 @@ def test_without_a_value_there_is_no_estimate(missing: str) -> None:
 
 def test_an_evaluation_has_none() -> None:
     assert estimate(values_of("verl", test_only=True)) is None
+
+
+def test_a_run_on_the_cpu_is_not_compared_with_a_device() -> None:
+    made = estimate(values_of("local", device="cpu") | {"@machine.device_memory": 1 << 30})
+    assert made is not None
+    assert made.share is None
