@@ -23,7 +23,7 @@ def inference_devices(facts: Facts) -> Iterator[Problem]:
     """`infer_tensor_parallel_size` devices make one inference engine, so it must divide all devices of the run.
 
     Devices are `num_gpus_per_node` times the nodes. An engine of verl lies on one node, or takes whole nodes. verl
-    refuses anything else; MindSpeed-RL starts and leaves the devices over idle, which is a warning.
+    refuses anything else; MindSpeed-RL's own check lets it pass, and its workers stop: a warning.
     """
     backend = facts["train_backend"]
     size, count = facts[_TENSOR], devices(facts)
@@ -36,7 +36,7 @@ def inference_devices(facts: Facts) -> Iterator[Problem]:
     severity: Severity = "error" if wrote_any(facts, (_TENSOR, "num_gpus_per_node", nodes_key(facts))) else "warning"
     if backend == "mindspeed_rl":
         severity = "warning"
-        message += f": {show(count // size)} inference engines, {show(count % size)} devices without one"
+        message += f": {show(count % size)} devices are left without an engine, and MindSpeed-RL's workers stop"
     yield Problem(_TENSOR, message, _usable(_fitting(facts)), severity)
 
 

@@ -77,7 +77,8 @@ BAD = [
         {TENSOR: 3},
         {},
         f"warning ARL270 {TENSOR}",
-        "3 does not divide num_gpus_per_node 8 (the default): 2 inference engines, 2 devices without one",
+        "3 does not divide num_gpus_per_node 8 (the default): 2 devices are left without an engine, and MindSpeed-RL's "
+        "workers stop",
         f"{TENSOR}: 1, 2, 4 or 8",
     ),
     Bad(
