@@ -163,7 +163,7 @@ def whole_dispatches(facts: Facts) -> Iterator[Problem]:
     """`actor_rollout_dispatch_size` counts samples; it must divide the samples that an inference engine gets.
 
     These are `global_batch_size` / engines x `rollout_n`. Left out, it is all of them at once, which always fits; the
-    released default, 2, does not.
+    released default, 2, does not fit an odd number.
     """
     layout = _sound_parts(facts)
     if layout is None or layout.batch % layout.engines or _whole_dispatches(layout):
