@@ -52,16 +52,13 @@ def devices_told(facts: Facts) -> str:
 
 
 def steps(facts: Facts) -> int:
-    """Training steps of the run.
+    """Training steps of a run of verl or `local`.
 
     Raises:
         MissingFactError: the rows of the training data are needed, but not known.
     """
-    backend = facts["train_backend"]
-    if backend == "mindspeed_rl":
-        return int(facts["mindspeed_rl.train_iters"])
     wanted = facts[key_of(facts, "total_training_steps")]
-    if wanted is not None and backend == "local":
+    if wanted is not None and facts["train_backend"] == "local":
         return int(wanted)
     by_epochs = steps_per_epoch(facts) * int(facts[key_of(facts, "total_epochs")])
     return by_epochs if wanted is None else min(by_epochs, int(wanted))
