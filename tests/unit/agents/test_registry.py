@@ -33,10 +33,11 @@ def make_two() -> Two:
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    before = dict(registry._registered)
+    before, names = dict(registry._registered), set(registry.REGISTERED_AGENTS)
     yield
     registry._registered.clear()
     registry._registered.update(before)
+    registry.REGISTERED_AGENTS.intersection_update(names)
 
 
 @pytest.fixture
