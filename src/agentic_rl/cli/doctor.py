@@ -29,7 +29,7 @@ def doctor(
 ) -> None:
     """Look at this machine: packages, devices, network, limits. Exit status 1 if something is an error."""
     from agentic_rl.config.load import load
-    from agentic_rl.machine import examine
+    from agentic_rl.machine.doctor import examine
 
     loaded = None if path is None else load(path, device_memory=memory_of(device_memory))
     diagnosis = examine(os.environ, loaded)

@@ -10,8 +10,10 @@ import pytest
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.load import Loaded
 from agentic_rl.config.source import parse
-from agentic_rl.machine import Diagnosis, Observation, devices, doctor, examine
+from agentic_rl.machine import devices, doctor
+from agentic_rl.machine.doctor import Diagnosis, examine
 from agentic_rl.machine.needs import Needs
+from agentic_rl.machine.observation import Observation
 
 SIZES = {
     "num_hidden_layers": 28,
