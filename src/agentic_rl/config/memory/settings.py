@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from agentic_rl.config.memory.lookup import Lookup
+
+_MOST = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,11 @@ class Settings:
     values: Lookup
 
     def __getitem__(self, key: str) -> Any:
-        return self.values[key]
+        return _bounded(self.values[key])
 
     def own(self, name: str) -> Any:
         """The value of `name` in the section of the chosen backend."""
-        return self.values[f"{self.backend}.{name}"]
+        return _bounded(self.values[f"{self.backend}.{name}"])
 
     @property
     def backend(self) -> str:
@@ -68,4 +69,9 @@ class Settings:
 
 def per_device(total: int, devices: int) -> int:
     """A total split evenly, rounded up."""
-    return ceil(total / devices)
+    return -(-total // devices)
+
+
+def _bounded(value: Any) -> Any:
+    """Nonsense of a hundred digits is as much too large as this, and can still be reckoned with."""
+    return min(value, _MOST) if isinstance(value, int) else value

@@ -7,7 +7,7 @@ import re
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}{b}": 1000**power for power, letter in enumerate("kmgt", 1) for b in ("b",)}
 _UNITS |= {f"{letter}{ib}": 1024**power for power, letter in enumerate("kmgt", 1) for ib in ("ib", "i", "")}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+_SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-z]*)")
 
 
 def parse_size(text: str) -> int:

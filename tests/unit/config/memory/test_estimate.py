@@ -157,3 +157,14 @@ def test_a_run_on_the_cpu_is_not_compared_with_a_device() -> None:
     made = estimate(values_of("local", device="cpu") | {"@machine.device_memory": 1 << 30})
     assert made is not None
     assert made.share is None
+
+
+@pytest.mark.parametrize("backend", ["verl", "mindspeed_rl", "local"])
+@pytest.mark.parametrize("most", [1, 10**400])
+def test_values_beyond_reason_are_reckoned_with(of: Of, backend: str, most: int) -> None:
+    whole = {key.replace(".", "__"): most for key, value in values_of(backend).items() if type(value) is int}
+    sizes = {key for key in whole if key.startswith("@")}
+    changes = {key: value for key, value in whole.items() if key not in sizes | {"rollout_n"}}
+    made = of(backend, at_machine__device_memory=64 << 30, **changes)
+    assert made.lines()
+    assert made.peak > 0

@@ -24,7 +24,9 @@ def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "64 cards", "-1", "0", "64GiB64GiB", "1e9", "inf", "64,5GiB"])
+@pytest.mark.parametrize(
+    "text", ["", "GiB", "64 cards", "-1", "0", "64GiB64GiB", "1e9", "inf", "64,5GiB", "9" * 400, "\u0664GiB"]
+)
 def test_what_is_no_size_is_refused_with_the_remedy(text: str) -> None:
     with pytest.raises(ValueError, match="write 64GiB, 80GB or a number of bytes"):
         parse_size(text)
