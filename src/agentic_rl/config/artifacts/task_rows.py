@@ -110,7 +110,9 @@ def _bounds(column: pa.Array) -> Sequence[int]:
 def _joined(texts: Any, first: int, end: int, keep: int) -> str:
     joined = ""
     for number in range(first, end):
-        joined += (texts[number].as_py() or "")[:keep]
+        text = texts[number].as_buffer()
+        if text is not None:  # damaged data may be no UTF-8; a character has at most four bytes
+            joined += text[: 4 * keep].to_pybytes().decode(errors="replace")
         if len(joined) >= keep:
             break
     return joined[:keep]

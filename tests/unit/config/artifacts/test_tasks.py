@@ -134,6 +134,14 @@ def test_long_prompts_are_counted_with_the_tokenizer(tmp_path: Path) -> None:
     assert overlong(tmp_path, rows, max_prompt_length=70) is None
 
 
+def test_text_that_is_no_utf_8_is_counted_as_it_is(tmp_path: Path) -> None:
+    rows = task_rows(2, prompt=[{"role": "user", "content": "x" * 100}])
+    path = write_rows(tmp_path / "data.parquet", rows, compression="none")
+    path.write_bytes(path.read_bytes().replace(b"x" * 100, b"\xff" * 100))
+    paths = {KEY: path, "tokenizer_name_or_path": write_model(tmp_path / "model")}
+    assert read_artifacts(paths, max_prompt_length=64).facts["@train.overlong"].over == 2
+
+
 def test_a_large_tokenizer_is_loaded_only_for_suspiciously_long_prompts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
