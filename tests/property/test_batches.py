@@ -10,7 +10,8 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat import relate, validate
+from agentic_rl.config.flat import validate
+from agentic_rl.config.flat.artifact_registry import relate
 from agentic_rl.config.flat.batches import KEYS
 
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 30, 64, 100, 256, 1000])

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat import relate, validate
+from agentic_rl.config.flat import validate
+from agentic_rl.config.flat.artifact_registry import relate
 
 SHARED = {"tokenizer_name_or_path": "/model", "agent_name": "math", "entropy_coeff": 0.001}
 FILES = {"train_files": "/data/train.parquet", "val_files": "/data/test.parquet"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Collection
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +65,6 @@ def check(
     ] = None,
 ) -> None:
     """Print every finding of configurations. Exit status 1 if one of them is an error."""
-    from agentic_rl.cli.pages import all_pages
     from agentic_rl.config.batch import STDIN, Check
     from agentic_rl.config.reporting.colour import wanted
 
@@ -77,7 +77,7 @@ def check(
         files=not no_files,
         skip_others=skip_others,
         typed=_choice(select or [], ignore or []),
-        known=tuple(all_pages()),
+        known=_known_codes,
         prepare=_fix if fix_permissions else lambda loaded: False,
     )
     batch = checking.run(paths)
@@ -92,12 +92,20 @@ def _sorted_out(arguments: list[str]) -> tuple[list[str], list[str]]:
     return [one for one in arguments if one not in overrides], overrides
 
 
-def _choice(select: list[str], ignore: list[str]) -> Choice:
+def _known_codes() -> Collection[str]:
+    """Every code; the modules that own them are loaded only where somebody names one."""
     from agentic_rl.cli.pages import all_pages
+
+    return all_pages()
+
+
+def _choice(select: list[str], ignore: list[str]) -> Choice:
     from agentic_rl.config.selection import Choice, codes
 
+    if not select and not ignore:
+        return Choice()
     try:
-        return Choice(codes(select, all_pages()), codes(ignore, all_pages()))
+        return Choice(codes(select, _known_codes()), codes(ignore, _known_codes()))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -6,18 +6,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentic_rl.config.artifacts import repeated
 from agentic_rl.config.diagnostics import STANDARD_INPUT, Finding, Report
 from agentic_rl.config.load import Loaded, load_document, read_document
-from agentic_rl.config.project_settings import ProjectSettings
+from agentic_rl.config.project_settings import Known, ProjectSettings
 from agentic_rl.config.reporting.forms import Form, rendered
 from agentic_rl.config.rules import Page, describe
 from agentic_rl.config.search import TooManyFilesError, why_not, yaml_files
 from agentic_rl.config.selection import Choice, Selection
 from agentic_rl.config.source import Document, parse
 from agentic_rl.config.source.text import LIMIT
+
+if TYPE_CHECKING:
+    from agentic_rl.config.artifacts import Reader
 
 STDIN = "-"
 """The path that stands for standard input."""
@@ -93,8 +95,8 @@ class Check:
     skip_others: bool = False
     """Skip named files that are no configurations, as those in a folder are."""
     typed: Choice = field(default_factory=Choice)
-    known: Sequence[str] = ()
-    """Every code that a rule has, for reading the settings of projects."""
+    known: Known = tuple
+    """For reading the settings of projects."""
     device_memory: int | None = None
     """Bytes of one device."""
     prepare: Callable[[Loaded], bool] = lambda loaded: False
@@ -120,7 +122,7 @@ class _Run:
         self.batch = Batch()
         self._how = how
         self._settings = ProjectSettings(how.known)
-        self._readers = repeated()
+        self._readers = _readers() if how.files else ()
 
     def folder(self, folder: str) -> None:
         """Check every configuration below a folder."""
@@ -176,3 +178,10 @@ def _is_folder(path: str) -> bool:
         return Path(path).is_dir()
     except (OSError, ValueError):  # a name that no file can have; reading says so
         return False
+
+
+def _readers() -> Sequence[Reader]:
+    """Readers that remember what the configurations of one run share."""
+    from agentic_rl.config.artifacts import repeated
+
+    return repeated()

@@ -7,19 +7,23 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentic_rl.config import artifacts, flat, secure_paths
+from agentic_rl.config import flat, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
 from agentic_rl.config.flat.files import named_paths, placed
+from agentic_rl.config.flat.findings import PlaceOf
 from agentic_rl.config.flat.names import ALIASES, MOVED
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
-from agentic_rl.config.memory import DEVICE_MEMORY
 from agentic_rl.config.overrides import Overridden, override, set_by
 from agentic_rl.config.reporting.forms import Form, rendered
+from agentic_rl.config.rules import DEVICE_MEMORY
 from agentic_rl.config.source import Document, read
+
+if TYPE_CHECKING:
+    from agentic_rl.config.artifacts import Reader
 
 NOT_READ_YET, NOT_LOOKED_AT, DOTTED = "ARL014", "ARL015", "ARL016"
 OTHER_NAMES = {**ALIASES, **MOVED}
@@ -112,11 +116,12 @@ def load_document(
     environ: Mapping[str, str] | None = None,
     device_memory: int | None = None,
     findings: Sequence[Finding] = (),
-    readers: Sequence[artifacts.Reader] = artifacts.READERS,
+    readers: Sequence[Reader] | None = None,
 ) -> Loaded:
     """Complete and check what was read already; `findings` about the file itself are taken over. See `load`.
 
-    `readers` read the files that the configuration names; those of a run over many files remember them.
+    `readers` read the files that the configuration names; those of a run over many files remember
+    them. None: those of one run over one file.
     """
     environ = os.environ if environ is None else environ
     found = detect(document.tree)
@@ -128,7 +133,10 @@ def load_document(
     loaded = Loaded(document, report=Report([*document.findings, *findings, *dotted, *overridden.findings]))
     loaded.facts = {} if device_memory is None else {DEVICE_MEMORY: device_memory}
     if document.whole:
-        _validate(loaded, overridden, environ if files else None, readers)
+        place_of = _places(document, overridden)
+        validated = _validate(loaded, overridden, place_of)
+        further = _look_at_files(loaded, validated, place_of, environ, readers) if files else [_not_looked_at(loaded)]
+        loaded.report.extend(_told(finding, overridden) for finding in further)
     loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings], sources)
     return loaded
 
@@ -190,37 +198,49 @@ def _without_dotted_keys(document: Document) -> tuple[dict[str, Any], list[Findi
     return tree, findings
 
 
-def _validate(
-    loaded: Loaded,
-    overridden: Overridden,
-    environ: Mapping[str, str] | None,
-    readers: Sequence[artifacts.Reader],
-) -> None:
-    """Fill in the configuration, its values and what is wrong with them; without files where `environ` is None."""
-    document = loaded.document
+def _places(document: Document, overridden: Overridden) -> PlaceOf:
+    """Where a value was set: on the command line, in the environment, or at a place of the document."""
 
     def place_of(key: str) -> Place | None:
         override = overridden.overrides.get(key)
         return Place(override.source) if override else document.places.get(key)
 
+    return place_of
+
+
+def _validate(loaded: Loaded, overridden: Overridden, place_of: PlaceOf) -> flat.Validated:
+    """Fill in the configuration, its values and what is wrong with them."""
+    document = loaded.document
     loaded.sources = dict.fromkeys(document.places, "file") | {
         key: override.source for key, override in overridden.overrides.items()
     }
     validated = flat.validate(overridden.tree, place_of)
     loaded.config, loaded.values, loaded.placed = validated.config, validated.values, validated.placed
     flawed = document.flawed - overridden.overrides.keys()
-    findings = [finding for finding in validated.findings if finding.key not in flawed]
-    if environ is not None:
-        looked_at = flat.check_files(loaded.values, place_of)
-        loaded.checked = looked_at.checked
-        found = artifacts.read(loaded.values, loaded.checked, environ, readers)
-        findings += looked_at.findings
-        findings += [placed(finding, finding.key, place_of) for finding in found.findings]
-        loaded.facts |= found.facts
-        findings += flat.relate(validated, loaded.facts, place_of)
-    else:
-        findings.append(_not_looked_at(loaded))
-    loaded.report.extend(_told(finding, overridden) for finding in findings)
+    loaded.report.extend(_told(finding, overridden) for finding in validated.findings if finding.key not in flawed)
+    return validated
+
+
+def _look_at_files(
+    loaded: Loaded,
+    validated: flat.Validated,
+    place_of: PlaceOf,
+    environ: Mapping[str, str],
+    readers: Sequence[Reader] | None,
+) -> list[Finding]:
+    """Check the paths, read what they name, and relate that to the values."""
+    from agentic_rl.config import artifacts
+    from agentic_rl.config.flat.artifact_registry import relate
+
+    looked_at = flat.check_files(loaded.values, place_of)
+    loaded.checked = looked_at.checked
+    found = artifacts.read(loaded.values, loaded.checked, environ, artifacts.READERS if readers is None else readers)
+    loaded.facts |= found.facts
+    return [
+        *looked_at.findings,
+        *(placed(finding, finding.key, place_of) for finding in found.findings),
+        *relate(validated, loaded.facts, place_of),
+    ]
 
 
 def _not_looked_at(loaded: Loaded) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,6 +25,8 @@ codes, or of their beginnings) and `severity` (a table of them: `severity = {ARL
 `agentic-rl check` shows, not what training refuses: an error can be brought down to a warning, not lower.
 """,
 )
+Known = Callable[[], Collection[str]]
+"""Every code that a rule has; asked only where a project has settings."""
 _NAME, _TABLE = "pyproject.toml", "agentic-rl"
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _KEYS = ("select", "ignore", "severity")
@@ -42,8 +44,7 @@ class Settings:
 class ProjectSettings:
     """The settings for each folder; every `pyproject.toml` is read once."""
 
-    known: Collection[str]
-    """Every code that a rule has."""
+    known: Known
     _read: dict[Path, Settings | None] = field(default_factory=dict)
 
     def of(self, file: str) -> Settings:
@@ -57,7 +58,7 @@ class ProjectSettings:
         return Settings()
 
 
-def _settings_in(path: Path, known: Collection[str]) -> Settings | None:
+def _settings_in(path: Path, known: Known) -> Settings | None:
     try:
         if not path.is_file():
             return None
@@ -70,7 +71,7 @@ def _settings_in(path: Path, known: Collection[str]) -> Settings | None:
         table = _parse(content.decode("utf-8")).get("tool", {}).get(_TABLE)
     except (ValueError, AttributeError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         return Settings(findings=(_finding(path, "", f"not valid TOML: {error}"),))
-    return None if table is None else _Reader(path, known).settings(table)
+    return None if table is None else _Reader(path, known()).settings(table)
 
 
 def _parse(text: str) -> dict[str, Any]:

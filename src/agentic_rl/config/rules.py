@@ -35,6 +35,10 @@ class Problem:
     severity: Severity | None = None
 
 
+DEVICE_MEMORY = "@machine.device_memory"
+"""The fact that is given by who asks for a check: the bytes of one device."""
+
+
 class MissingFactError(LookupError):
     """A rule asked for a value that is absent or did not validate; the rule is skipped."""
 

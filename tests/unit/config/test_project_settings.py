@@ -22,7 +22,7 @@ def test_the_nearest_file_with_the_table_decides(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     written(tmp_path, '[tool.agentic-rl]\nignore = ["ARL2"]\nseverity = {ARL1 = "warning"}\n')
     written(tmp_path / "a", "[tool.other]\n")
-    chosen = ProjectSettings(KNOWN).of(str(inner / "c.yaml"))
+    chosen = ProjectSettings(lambda: KNOWN).of(str(inner / "c.yaml"))
     assert chosen.choice == Choice(ignore=("ARL2",), severity={"ARL1": "warning"})
     assert chosen.findings == ()
 
@@ -30,7 +30,7 @@ def test_the_nearest_file_with_the_table_decides(tmp_path: Path) -> None:
 def test_a_relative_file_is_looked_for_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path, '[tool.agentic-rl]\nselect = ["ARL211"]\n')
     monkeypatch.chdir(tmp_path)
-    assert ProjectSettings(KNOWN).of("-").choice.select == ("ARL211",)
+    assert ProjectSettings(lambda: KNOWN).of("-").choice.select == ("ARL211",)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_relative_file_is_looked_for_from_the_current_folder(tmp_path: Path, m
 )
 def test_what_can_not_be_read_is_a_finding(tmp_path: Path, table: str, key: str, message: str) -> None:
     path = written(tmp_path, f"[tool.agentic-rl]\n{table}\n")
-    chosen = ProjectSettings(KNOWN).of(str(tmp_path / "c.yaml"))
+    chosen = ProjectSettings(lambda: KNOWN).of(str(tmp_path / "c.yaml"))
     (finding,) = chosen.findings
     assert (finding.code, finding.key, finding.file) == ("ARL019", f"tool.agentic-rl.{key}", str(path))
     assert message in finding.message
@@ -56,7 +56,7 @@ def test_what_can_not_be_read_is_a_finding(tmp_path: Path, table: str, key: str,
 @pytest.mark.parametrize("text", ["[tool.agentic-rl\n", b"# agentic-rl \xff\n", '[tool]\nagentic-rl = "x"\n'])
 def test_a_broken_table_is_a_finding(tmp_path: Path, text: str | bytes) -> None:
     written(tmp_path, text)
-    (finding,) = ProjectSettings(KNOWN).of(str(tmp_path / "c.yaml")).findings
+    (finding,) = ProjectSettings(lambda: KNOWN).of(str(tmp_path / "c.yaml")).findings
     assert finding.severity == "error"
 
 
@@ -65,4 +65,4 @@ def test_files_of_others_are_passed_over(tmp_path: Path) -> None:
     inner.mkdir()
     os.mkfifo(inner / "pyproject.toml")
     written(tmp_path, "not = [TOML\n")
-    assert ProjectSettings(KNOWN).of(str(inner / "c.yaml")).findings == ()
+    assert ProjectSettings(lambda: KNOWN).of(str(inner / "c.yaml")).findings == ()

@@ -8,6 +8,7 @@ import pytest
 
 from agentic_rl.cli.pages import all_pages
 from agentic_rl.config import flat
+from agentic_rl.config.flat.artifact_registry import relate
 from agentic_rl.config.load import load_document
 from agentic_rl.config.rule_examples import Example, described, example_of
 from agentic_rl.config.source import parse
@@ -70,7 +71,7 @@ def findings(example: Example, text: str) -> dict[str, str]:
     found = list(loaded.report)
     if example.facts:
         place_of = document.places.get
-        found += flat.relate(flat.validate(document.tree, place_of), example.facts, place_of)
+        found += relate(flat.validate(document.tree, place_of), example.facts, place_of)
     return {finding.code: finding.severity for finding in found}
 
 

@@ -8,7 +8,7 @@ from agentic_rl.config.flat.json_schema import json_schema
 from agentic_rl.config.flat.local import LocalSection
 from agentic_rl.config.flat.mindspeed_rl import MindSpeedSection
 from agentic_rl.config.flat.schema import FlatConfig
-from agentic_rl.config.flat.validation import Validated, relate, validate
+from agentic_rl.config.flat.validation import Validated, validate
 from agentic_rl.config.flat.verl import VerlSection
 
 __all__ = [
@@ -21,6 +21,5 @@ __all__ = [
     "VerlSection",
     "check_files",
     "json_schema",
-    "relate",
     "validate",
 ]

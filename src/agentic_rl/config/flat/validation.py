@@ -12,7 +12,7 @@ from agentic_rl.config.flat.needs import report_missing, report_other_sections
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.placing import place
 from agentic_rl.config.flat.reading import read, values_of
-from agentic_rl.config.flat.registry import ARTIFACT_RULES, RULES
+from agentic_rl.config.flat.registry import RULES
 from agentic_rl.config.flat.schema import FlatConfig
 from agentic_rl.config.rules import Facts, run
 
@@ -49,12 +49,3 @@ def validate(tree: Mapping[str, Any], place_of: PlaceOf) -> Validated:
     unfinished = {key.partition(".")[0]: None for key in lacking}
     config = whole.model_copy(update=unfinished) if sound else None
     return Validated(config, values, findings.items, placed)
-
-
-def relate(validated: Validated, artifacts: Mapping[str, Any], place_of: PlaceOf) -> list[Finding]:
-    """Run the rules that need `artifacts`: what files and the machine say, by keys that begin with `@`."""
-    placed = validated.placed
-    findings = Findings(place_of, placed.written, placed.written_as)
-    for rule, problem in run(ARTIFACT_RULES, Facts({**validated.values, **artifacts}, placed.written)):
-        findings.add(rule.page, problem.key, problem.message, problem.hint, problem.severity)
-    return findings.items

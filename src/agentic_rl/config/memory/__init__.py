@@ -13,6 +13,7 @@ from agentic_rl.config.memory.lookup import Lookup
 from agentic_rl.config.memory.model import ModelSizes
 from agentic_rl.config.memory.settings import Settings
 from agentic_rl.config.memory.sizes import parse_size, show_size
+from agentic_rl.config.rules import DEVICE_MEMORY
 
 __all__ = [
     "DEVICE_MEMORY",
@@ -28,9 +29,6 @@ __all__ = [
     "parse_size",
     "show_size",
 ]
-
-DEVICE_MEMORY = "@machine.device_memory"
-"""The fact: bytes of one device, given or found."""
 
 
 def estimate(values: Lookup) -> Estimate | None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from agentic_rl.config.diagnostics import Finding, Place
-from agentic_rl.config.flat import Validated, relate, validate
+from agentic_rl.config.flat import Validated, validate
+from agentic_rl.config.flat.artifact_registry import relate
 
 SECTION_KEYS: dict[str, dict[str, Any]] = {
     "verl": {"train_files": "/data/train.parquet", "val_files": "/data/test.parquet"},

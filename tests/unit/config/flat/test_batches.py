@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agentic_rl.config.diagnostics import Finding, Place
-from agentic_rl.config.flat import Validated, relate
+from agentic_rl.config.flat import Validated
+from agentic_rl.config.flat.artifact_registry import relate
 from agentic_rl.config.flat.batch_rules import BATCH_RULES, DATA_RULES
 from agentic_rl.config.flat.batches import Layout, table
 from agentic_rl.config.flat.mindspeed_rules import MINDSPEED_RULES
