@@ -15,7 +15,7 @@ from agentic_rl.projects.quickstart.model import write_model
 from agentic_rl.projects.quickstart.problems import make_problems
 from agentic_rl.projects.quickstart.tables import write_conversations, write_tasks
 
-TRAIN_TASKS, TEST_TASKS, DEMONSTRATIONS = 1280, 256, 4096
+TRAIN_TASKS, TEST_TASKS, DEMONSTRATIONS = 1600, 256, 4096
 
 
 def write(folder: Path, seed: int) -> list[Path]:
