@@ -43,7 +43,6 @@ def _stream(seed: int, name: str) -> random.Random:
 def _fill_in(name: str, target: Path, seed: int) -> str:
     text = resources.files(__package__).joinpath(name).read_text("utf-8")
     paths = {
-        "folder": target,
         "config": target / "config.yaml",
         "model": target / "model",
         "train": target / "data" / "train.parquet",
