@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentic_rl.projects.folder import ProjectError
-from agentic_rl.projects.quickstart import project as quickstart
+from agentic_rl.projects.quickstart.project import write as write_quickstart
 
-_WRITERS = {"quickstart": quickstart.write}
+_WRITERS = {"quickstart": write_quickstart}
 NAMES = tuple(_WRITERS)
 """The projects there are."""
 

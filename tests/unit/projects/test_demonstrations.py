@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentic_rl.agents.calculator import calculate
-from agentic_rl.projects.quickstart.demonstrations import GUESSES, make_demonstrations
+from agentic_rl.projects.quickstart.demonstrations import GUESSES, WEIGHTS, make_demonstrations
 from agentic_rl.projects.quickstart.problems import held_out
 
 Conversation = list[dict[str, Any]]
@@ -46,13 +46,14 @@ def test_the_operation_does_not_depend_on_the_question(conversations: list[Conve
     symbols: dict[str, Counter[str]] = {}
     for conversation in calls(conversations):
         a, b = numbers(conversation[0]["content"])
-        if a % b:  # four operations to choose from only where the numbers divide
+        if a % b:  # otherwise a division may be drawn, too
             wording = "loses" if "loses" in conversation[0]["content"] else "others"
             symbol = re.sub(r"\d", "", expression(conversation))
             symbols.setdefault(wording, Counter())[symbol] += 1
     shares = {wording: count["-"] / count.total() for wording, count in symbols.items()}
-    assert 0.15 < shares["loses"] < 0.35
-    assert 0.2 < shares["others"] < 0.3
+    expected = WEIGHTS["-"] / (sum(WEIGHTS.values()) - WEIGHTS["/"])
+    assert shares["loses"] == pytest.approx(expected, abs=0.08)
+    assert shares["others"] == pytest.approx(expected, abs=0.03)
 
 
 def test_some_guess_without_the_calculator(conversations: list[Conversation]) -> None:

@@ -63,6 +63,18 @@ def test_every_key_of_the_configuration_has_a_comment(project: Path) -> None:
     assert uncommented == ["local:"]
 
 
+def test_a_change_of_backend_is_a_change_of_two_words(project: Path, tmp_path: Path) -> None:
+    """As the project's README says: the section's name, the backend's, and the keys that only `local` has."""
+    lines = (project / "config.yaml").read_text().splitlines()
+    kept = [line for line in lines if not line.strip().startswith(("sft_", "threads:"))]
+    moved = tmp_path / "config.yaml"
+    moved.write_text(
+        "\n".join(kept).replace("train_backend: local ", "train_backend: verl ").replace("local:\n", "verl:\n")
+    )
+    moved.chmod(0o640)
+    assert [finding for finding in load(moved).report if finding.severity == "error"] == []
+
+
 def test_the_readme_names_this_project(project: Path) -> None:
     assert f"agentic-rl --config-path {project}/config.yaml" in (project / "README.md").read_text()
 

@@ -10,7 +10,7 @@ from agentic_rl.agents.calculator import calculate
 from agentic_rl.projects.quickstart.problems import make_problems
 
 
-@pytest.mark.parametrize(("split", "rows"), [("train", 1280), ("test", 256)])
+@pytest.mark.parametrize(("split", "rows"), [("train", 1600), ("test", 256)])
 def test_tasks_have_verls_layout(project: Path, split: str, rows: int) -> None:
     table = pq.read_table(project / "data" / f"{split}.parquet").to_pylist()
     assert len(table) == rows
@@ -28,7 +28,7 @@ def test_training_and_test_questions_are_disjoint(project: Path) -> None:
         split: {row["prompt"][0]["content"] for row in pq.read_table(project / "data" / f"{split}.parquet").to_pylist()}
         for split in ("train", "test")
     }
-    assert len(texts["train"]) == 1280
+    assert len(texts["train"]) == 1600
     assert not texts["train"] & texts["test"]
 
 

@@ -15,7 +15,7 @@ from agentic_rl.projects.quickstart.model import write_model
 from agentic_rl.projects.quickstart.problems import make_problems
 from agentic_rl.projects.quickstart.tables import write_conversations, write_tasks
 
-TRAIN_TASKS, TEST_TASKS, DEMONSTRATIONS = 1280, 256, 4096
+TRAIN_TASKS, TEST_TASKS, DEMONSTRATIONS = 1600, 256, 4096
 
 
 def write(folder: Path, seed: int) -> list[Path]:
@@ -43,7 +43,6 @@ def _stream(seed: int, name: str) -> random.Random:
 def _fill_in(name: str, target: Path, seed: int) -> str:
     text = resources.files(__package__).joinpath(name).read_text("utf-8")
     paths = {
-        "folder": target,
         "config": target / "config.yaml",
         "model": target / "model",
         "train": target / "data" / "train.parquet",
