@@ -129,8 +129,8 @@ def test_a_checkpoint_of_another_model_is_an_error(tmp_path: Path, train: Callab
     tiny_project.write_model(folder / "model", hidden_size=48)
     tiny_project.write_config(folder, {"total_training_steps": 3})
     assert train(run) == 1
-    assert "is a checkpoint of another model than tokenizer_name_or_path" in run.output
-    assert "change project_name or experiment_name" in run.output
+    assert "error ARL261" in run.output
+    assert "another experiment_name, which starts afresh" in run.output
 
 
 def test_more_steps_go_on_from_a_finished_run_and_say_what_changed(tmp_path: Path, train: Callable[..., int]) -> None:
@@ -163,7 +163,8 @@ def test_checkpoints_that_lack_the_optimizer_are_announced_and_refused(
     assert (run.folder / "global_step_1" / "model.safetensors").exists()
     tiny_project.write_config(folder, {"total_training_steps": 2})
     assert train(run) == 1
-    assert "holds only hf_model; going on needs model, optimizer and extra" in run.output
+    assert "error ARL262" in run.output
+    assert "optimizer" in run.output
 
 
 def test_two_processes_cannot_train_in_one_folder(run: Run, train: Callable[..., int]) -> None:

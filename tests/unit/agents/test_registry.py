@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -32,12 +31,9 @@ def make_two() -> Two:
 
 
 @pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    before, names = dict(registry._registered), set(registry.REGISTERED_AGENTS)
-    yield
-    registry._registered.clear()
-    registry._registered.update(before)
-    registry.REGISTERED_AGENTS.intersection_update(names)
+def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(registry, "REGISTERED_AGENTS", set())
 
 
 @pytest.fixture
