@@ -68,7 +68,10 @@ class UnavailableTrainer(Trainer):
         return self.loaded.require().train_backend
 
     def _finding(self) -> Finding:
-        names = ", ".join(sorted(available())) or "none"
+        names = ", ".join(sorted(available()))
+        if not names:
+            message = "no backend is installed: this copy of the package runs without having been installed itself"
+            return finding(BACKEND_UNAVAILABLE, "train_backend", message, "python -m pip install 'agentic-rl[local]'")
         return finding(
             BACKEND_UNAVAILABLE,
             "train_backend",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.backends import trainer_for
+from agentic_rl.backends import registry, trainer_for
 from agentic_rl.backends.errors import BackendUnavailableError
 from agentic_rl.backends.local.trainer import LocalTrainer
 from agentic_rl.config.diagnostics import ConfigError
@@ -52,3 +52,10 @@ def test_a_backend_that_is_not_installed_says_so_in_its_check_its_plan_and_its_f
 def test_a_broken_configuration_has_no_trainer(loaded: Any) -> None:
     with pytest.raises(ConfigError):
         trainer_for(loaded(lr=-1.0))
+
+
+def test_a_copy_that_was_never_installed_asks_to_be(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "entry_points", lambda **_: [])
+    (finding,) = trainer_for(loaded()).check().findings
+    assert finding.code == "ARL501"
+    assert finding.hint.startswith("python -m pip install")
