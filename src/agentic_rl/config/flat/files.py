@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from agentic_rl.config.agent_file import check_agent_file
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.findings import PlaceOf, nearest_place
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
@@ -41,6 +40,8 @@ def check_files(values: Mapping[str, Any], place_of: PlaceOf) -> CheckedFiles:
         if check.checked:
             result.checked[key] = check.checked
     if AGENT_FILE in result.checked:
+        from agentic_rl.config.agent_file import check_agent_file
+
         findings = check_agent_file(result.checked[AGENT_FILE].path, AGENT_FILE)
         result.findings += [placed(finding, AGENT_FILE, place_of) for finding in findings]
     return result

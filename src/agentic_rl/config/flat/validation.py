@@ -12,7 +12,7 @@ from agentic_rl.config.flat.needs import report_missing, report_other_sections
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.placing import place
 from agentic_rl.config.flat.reading import read, values_of
-from agentic_rl.config.flat.registry import RULES
+from agentic_rl.config.flat.registry import rules_for
 from agentic_rl.config.flat.schema import FlatConfig
 from agentic_rl.config.rules import Facts, run
 
@@ -44,7 +44,7 @@ def validate(tree: Mapping[str, Any], place_of: PlaceOf) -> Validated:
     sound = all(item.severity != "error" for item in findings.items)
     report_other_sections(placed, lacking, findings)
     values = values_of(whole, placed, lacking)
-    for rule, problem in run(RULES, Facts(values, placed.written)):
+    for rule, problem in run(rules_for(placed.backend), Facts(values, placed.written)):
         findings.add(rule.page, problem.key, problem.message, problem.hint, problem.severity)
     unfinished = {key.partition(".")[0]: None for key in lacking}
     config = whole.model_copy(update=unfinished) if sound else None
