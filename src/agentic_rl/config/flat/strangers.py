@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -99,8 +100,14 @@ def _indent(section: str, names: list[str], placed: Placed, findings: Findings) 
 
 def _unknown(one: Stranger, findings: Findings) -> None:
     where = f"in the section {one.level}" if one.level else "at the top level"
-    message = f"there is no key {show(one.name)} {where}"
+    message = f"there is no key {show(one.name)} {where}{_foreign_letters(one.name)}"
     findings.add(pages.UNKNOWN_KEY, one.written, message, _suggestion(one.level, one.name))
+
+
+def _foreign_letters(name: str) -> str:
+    """Names the characters that no key has: one that looks like a Latin letter can't be seen otherwise."""
+    foreign = [f"U+{ord(one):04X} {unicodedata.name(one, 'without a name')}" for one in name if not one.isascii()]
+    return f"; it holds {', '.join(dict.fromkeys(foreign[:3]))}" if foreign else ""
 
 
 def _suggestion(level: str, name: str) -> str:

@@ -241,3 +241,9 @@ def test_keys_that_are_no_text_are_unknown(check_tree: Check) -> None:
     result = check_tree({1: 2, False: 3, None: 4, "\ud800": 5})
     keys = [one.key for one in result.findings if one.code == "ARL020"]
     assert keys == ["1", "false", "null", "\\ud800"]
+
+
+def test_letter_that_only_looks_latin_is_named(check: Check) -> None:
+    finding = only(check("verl", rоllout_n=3), "ARL020")
+    assert "U+043E CYRILLIC SMALL LETTER O" in finding.message
+    assert finding.hint == "did you mean rollout_n?"
