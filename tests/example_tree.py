@@ -43,7 +43,7 @@ def _write(home: Path, name: str, spec: Mapping[str, Any] | None) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if "text" in spec:
-        path.write_text(spec["text"], encoding=spec.get("encoding", "utf-8"))
+        path.write_text(spec["text"].replace(HOME, str(home)), encoding=spec.get("encoding", "utf-8"))
     elif "link" in spec:
         path.symlink_to(spec["link"].replace(HOME, str(home)))
     elif "model" in spec:

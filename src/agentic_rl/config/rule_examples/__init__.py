@@ -2,7 +2,7 @@
 
 The examples of the codes ARL210 to ARL219 are in `21x.yaml`, and so on. An example shows the keys that matter; where
 `whole` is not set, what a configuration needs besides is left out. An example may list files below `HOME`, in the form
-that `listing.py` tells.
+that `listing.py` tells, and may be a command in place of a text; the configurations among such files are `run.yaml`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ class Example:
     """Two texts that differ in what a rule is about."""
 
     bad: str
-    """A file, or a part of one, on which the rule has a finding."""
+    """A file, or a part of one, or a command, on which the rule has a finding."""
     good: str
     """The neighbour on which it has none."""
     whole: bool = False
     """Whether the texts are whole files."""
+    command: bool = False
+    """Whether the texts are commands, given in `HOME`, where the files are."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the files of the configuration, or the machine, say: by names that begin with `@`."""
     files: Mapping[str, Entry] = field(default_factory=dict)
