@@ -59,7 +59,9 @@ def _index(pages: dict[str, Page]) -> str:
 
 def _page(page: Page) -> str:
     parts = [f"# {page.code}: {page.title}", _MADE, f"*{page.severity}*", page.text.strip()]
-    parts += [f"## {heading}\n\n```yaml\n{text}\n```" for heading, text in examples_of(page.code)]
+    example = example_of(page.code)
+    language = "shell" if example and example.command else "yaml"
+    parts += [f"## {heading}\n\n```{language}\n{text}\n```" for heading, text in examples_of(page.code)]
     return "\n\n".join([*parts, "[All rules](index.md)"]) + "\n"
 
 

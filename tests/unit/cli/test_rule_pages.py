@@ -32,3 +32,15 @@ def test_pages_of_codes_that_are_no_more_are_removed(tmp_path: Path) -> None:
 def test_explain_prints_the_examples() -> None:
     shown = CliRunner().invoke(app, ["explain", "ARL204"]).output
     assert "Good:\n\n    verl:\n      train_batch_size: 32\n      ppo_mini_batch_size: 16\n" in shown
+
+
+def test_explain_lists_the_files_of_an_example() -> None:
+    shown = CliRunner().invoke(app, ["explain", "ARL305"]).output
+    assert "Bad:\n\n    # /home/me/models/qwen/ (mode 755): a whole model\n    tokenizer_name_or_path: " in shown
+
+
+def test_commands_are_shown_as_such() -> None:
+    assert (
+        "```shell\n# /home/me/run.yaml (mode 640): lr: 1.0e-6\nagentic-rl check run.yaml --no-files\n```"
+        in (render_all()["ARL015.md"])
+    )

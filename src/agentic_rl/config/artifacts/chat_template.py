@@ -1,4 +1,4 @@
-"""The chat template of a tokenizer, judged by its text: rendering would run a program that a file brought along."""
+"""The chat template of a tokenizer, judged by its text and, where the agent has tools, by what it renders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.json_file import NotUsableError, bounded
 from agentic_rl.config.artifacts.pages import BAD_TEMPLATE, NO_TEMPLATE, TOOLLESS_TEMPLATE, finding
+from agentic_rl.config.artifacts.rendering import CHARACTERS, CPU_SECONDS, MEMORY, Trial, try_template
 from agentic_rl.config.artifacts.tokenizer import CONFIG
 from agentic_rl.config.diagnostics import Finding
 
 FILE = "chat_template.jinja"
 MAX_TEMPLATE = 1 << 20
 _TAKE = "take the template of the instruction-tuned model"
+_RENDERING = "use a template that renders tool messages"
+_LIMITS = f"{CPU_SECONDS} s of CPU time, {MEMORY >> 20} MiB or {CHARACTERS:,} characters"
 _BLOCKS = re.compile(r"{%[-+]?\s*(end)?(if|for|macro)\b")
 _GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")
 """A tag that transformers adds to Jinja."""
@@ -33,10 +36,24 @@ def check_template(
         _check_text(text)
     except (NotUsableError, OSError) as error:
         return [finding(BAD_TEMPLATE, key, f"the chat template of {folder.path} {error}", _TAKE)]
-    if tools and "raise_exception" in text and "tool" not in text:
-        message = f"the chat template in {folder.path}/{name} refuses roles that it does not know, and tool is one"
-        return [finding(TOOLLESS_TEMPLATE, key, message, "use a template that renders tool messages")]
-    return []
+    return _check_tools(text, config, f"{folder.path}/{name}", key) if tools else []
+
+
+def _check_tools(text: str, config: Mapping[str, Any], path: str, key: str) -> list[Finding]:
+    """What happens to a tool's message; by the text alone where nothing can be rendered."""
+    trial = try_template(text, config)
+    if trial is None:
+        refuses = "raise_exception" in text and "tool" not in text
+        trial = Trial(refusal="it raises an exception and never mentions tool" if refuses else None)
+    if trial.syntax:
+        return [finding(BAD_TEMPLATE, key, f"the chat template in {path} {trial.syntax}", _TAKE)]
+    if trial.excess:
+        message = f"the chat template in {path} needs more than {_LIMITS} for three short messages"
+        return [finding(BAD_TEMPLATE, key, message, _TAKE, "warning")]
+    if trial.refusal is None:
+        return []
+    reason = f"refuses a tool's message: {trial.refusal}" if trial.refusal else "leaves out what a tool's message says"
+    return [finding(TOOLLESS_TEMPLATE, key, f"the chat template in {path} {reason}", _RENDERING)]
 
 
 def _of_file(folder: Folder) -> str:

@@ -100,15 +100,19 @@ BAD_TEMPLATE = describe(
     "Chat template that can't work",
     "error",
     "A chat template is Jinja text that goes through `messages`. This one is empty, no text, never mentions "
-    "`messages`, or does not parse (that is looked at where jinja2 is installed).",
+    "`messages`, or does not parse (that is looked at where jinja2 is installed). A warning where the agent has tools "
+    "and the template takes more time, memory or text for three short messages than one of a real model: it is "
+    "rendered in a sandbox, in a process of its own with limits.",
 )
 TOOLLESS_TEMPLATE = describe(
     "ARL445",
-    "Chat template that refuses tool messages",
+    "Chat template that loses tool messages",
     "warning",
-    "The agent has tools, so conversations hold messages of the role `tool`. This template raises an exception for "
-    "roles that it does not know and never mentions `tool`: the first result of a tool would end the rollout. Use a "
-    "template that renders tool messages.",
+    "The agent has tools, so conversations hold messages of the role `tool`. A question, a call and a tool's result "
+    "were rendered, as transformers does it, and the result is not in the text, or the template raised an exception: "
+    "the policy would never see what a tool says, or the first result would end the rollout. Use a template that "
+    "renders tool messages. Where jinja2 is not installed only the template's text is looked at: one that raises "
+    "exceptions and never mentions `tool`.",
 )
 
 

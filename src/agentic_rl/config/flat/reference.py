@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from agentic_rl.config.flat.dead_keys import acts_on
+from agentic_rl.config.flat.dead_keys import DEAD, acts_on
 from agentic_rl.config.flat.documentation import field_docs
 from agentic_rl.config.flat.extensions import OwnKeys, UndocumentedKeys
 from agentic_rl.config.flat.inference import InferenceKeys
@@ -94,7 +94,7 @@ def rows() -> Iterator[Row]:
 
 def render() -> str:
     """The page in Markdown."""
-    return "\n".join([_INTRODUCTION, *(_table(group) for group in GROUPS)])
+    return "\n".join([_INTRODUCTION, _versions(), *(_table(group) for group in GROUPS)])
 
 
 def _type(shape: Shape) -> str:
@@ -116,8 +116,18 @@ def _table(group: Group) -> str:
         if _NOTES[group.origin]
         else ["", f"## {group.title}", ""]
     )
-    columns = ["| Key | Type | Default | Constraint | Acts on | Description |", "|---|---|---|---|---|---|"]
+    columns = ["| Key | Type | Default | Constraint | [Acts on](#acts-on) | Description |", "|---|---|---|---|---|---|"]
     return "\n".join([*head, *columns, *(_line(one) for one in group.rows)])
+
+
+def _versions() -> str:
+    """For which version of each backend the column `Acts on` holds."""
+    columns = ["| Backend | Established for | Keys without effect |", "|---|---|---|"]
+    lines = [
+        f"| {backend} | {dead.version} | {', '.join(f'`{key}`' for key in dead.keys)} |"
+        for backend, dead in DEAD.items()
+    ]
+    return "\n".join(["", "## Acts on", "", _ACTS_ON, "", *columns, *lines])
 
 
 def _line(one: Row) -> str:
@@ -141,6 +151,9 @@ _NOTES: dict[Origin, str] = {
     "ours": "Ours: the published format does not have these keys.",
     "undocumented": "The released system reads these keys, its documentation does not name them: each draws a warning.",
 }
+
+_ACTS_ON = """The tables below say with which backends a key has an effect. That was established for these versions;
+others may differ. A key that is written and has no effect with the chosen backend draws the warning ARL200."""
 
 _INTRODUCTION = """# The flat format
 

@@ -26,3 +26,9 @@ def test_importing_the_format_loads_nothing_heavy() -> None:
     code = "import sys, agentic_rl.config.flat; print(*(set(sys.modules) & {'torch', 'typer', 'rich', 'pyarrow'}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_page_names_the_versions_that_acts_on_holds_for() -> None:
+    lines = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    assert ["| verl", "verl 0.9.1"] in [line[:2] for line in lines]
+    assert ["| mindspeed_rl", "MindSpeed-RL master (05a90d7)"] in [line[:2] for line in lines]

@@ -236,9 +236,15 @@ def test_every_rule_has_a_bad_case_here() -> None:
 
 
 def test_dead_keys_are_keys() -> None:
-    for backend, keys in DEAD.items():
-        for key in keys:
+    for backend, dead in DEAD.items():
+        for key in dead.keys:
             section, _, name = key.rpartition(".")
             assert section in ("", backend)
             assert name in LEVELS[section]
             assert backend not in acts_on(key)
+
+
+@pytest.mark.parametrize("backend", DEAD)
+def test_a_dead_key_names_the_version_it_was_found_dead_in(backend: str, check: Check) -> None:
+    finding = told(check(backend, num_scheduler_steps=4))["ARL200", "num_scheduler_steps"]
+    assert f"no effect with train_backend {backend} (as of {DEAD[backend].version}): " in finding.message
