@@ -33,7 +33,7 @@ class CheckpointError(TrainingError, ValueError):
 
 
 class SaveError(TrainingError, OSError):
-    """The run's folder can't be written: a full disk, a quota, a lost mount."""
+    """The run's folder can't be written or read: a full disk, a quota, a lost mount, another owner."""
 
 
 class RunFolderBusyError(TrainingError, BlockingIOError):

@@ -7,6 +7,7 @@ moment leaves either the old state or the new one; hidden leftovers are removed 
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentic_rl.backends.errors import SaveError
-from agentic_rl.backends.local.manifest import NAME, Manifest, TornCheckpointError
+from agentic_rl.backends.local.manifest import NAME, Manifest, TornCheckpointError, readable
 from agentic_rl.config.writing import make_folder, rename_folder_into_place, replace_file
 
 POINTER = "latest_checkpointed_iteration.txt"
@@ -24,6 +25,8 @@ UNFINISHED_FILE = re.compile(r"\.[0-9a-f]{16}\.tmp")
 """What `config.writing.replace_file` leaves when the process is killed in it."""
 STEP_FOLDER = re.compile(r"global_step_(\d+)")
 
+FULL = {errno.ENOSPC, errno.EDQUOT}
+"""What the system says when there is no room left, on the disk or for this user."""
 
 EVERYTHING = ("model", "optimizer", "extra")
 NEEDED = ({"model", "hf_model"}, {"optimizer"}, {"extra"})
@@ -59,8 +62,10 @@ class CheckpointStore:
         return self.folder / f"global_step_{step}"
 
     def steps(self) -> list[int]:
-        """The steps that have a folder, whole or torn, in ascending order."""
-        names = (STEP_FOLDER.fullmatch(entry.name) for entry in self.folder.iterdir() if entry.is_dir())
+        """The steps that have a folder, whole or torn, or a link in its place, in ascending order."""
+        names = (
+            STEP_FOLDER.fullmatch(entry.name) for entry in self.folder.iterdir() if entry.is_dir() or entry.is_symlink()
+        )
         return sorted(int(match[1]) for match in names if match)
 
     def newest(self, warn: Callable[[str], None]) -> Checkpoint | None:
@@ -79,9 +84,10 @@ class CheckpointStore:
         """The checkpoint of `step`, compared with its manifest.
 
         Raises:
-            TornCheckpointError: it is not what was written.
+            TornCheckpointError: it is not what was written, can't be read, or is a symbolic link.
         """
-        manifest = Manifest.read(self.path(step))
+        with readable(self.path(step)):
+            manifest = Manifest.read(self.path(step))
         if manifest.step != step:
             raise TornCheckpointError(f"{NAME} is that of step {manifest.step}")
         manifest.verify(self.path(step))
@@ -116,14 +122,17 @@ class CheckpointStore:
     def keep_newest(self, count: int, upto: int) -> None:
         """Keep the newest `count` of the checkpoints up to step `upto`, which is whole, and remove the older ones.
 
-        Later ones are torn (the run would have gone on from them otherwise): they don't count.
+        Later ones are torn (the run would have gone on from them otherwise): they don't count, nor do links.
         """
-        for step in [step for step in self.steps() if step <= upto][:-count]:
+        own = [step for step in self.steps() if not self.path(step).is_symlink()]
+        for step in [step for step in own if step <= upto][:-count]:
             self._discard(step)
 
     def _discard(self, step: int) -> None:
         """Remove a checkpoint; a process killed meanwhile leaves no half one under its name."""
-        if self.path(step).exists():
+        if self.path(step).is_symlink():
+            self.path(step).unlink()
+        elif self.path(step).exists():
             removing = self.folder / f"{REMOVING}{step}"
             self.path(step).rename(removing)
             shutil.rmtree(removing)
@@ -138,5 +147,11 @@ def _save_errors(saving: Path) -> Iterator[None]:
         reason = error.strerror or str(error)
         raise SaveError(
             f"the checkpoint can't be written below {saving.parent}: {reason}; the earlier checkpoints are whole",
-            "make room (each checkpoint has about three times the size of the model), then start again",
+            _save_remedy(error),
         ) from error
+
+
+def _save_remedy(error: OSError) -> str:
+    if error.errno in FULL:
+        return "make room (each checkpoint has about three times the size of the model), then start again"
+    return "check the folder's owner and mode, then start again"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class TornCheckpointError(ValueError):
-    """A checkpoint that lacks files or holds others than were written."""
+    """A checkpoint that lacks files, holds others than were written, or can't be read."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,16 @@ class Manifest:
         """Read the manifest of a checkpoint.
 
         Raises:
-            TornCheckpointError: there is none, or it isn't one.
+            TornCheckpointError: there is none, it can't be read, or it isn't one.
         """
         try:
-            raw: dict[str, Any] = json.loads((folder / NAME).read_text(encoding="utf-8"))
+            with readable(folder / NAME):
+                text = (folder / NAME).read_text(encoding="utf-8")
+            raw: dict[str, Any] = json.loads(text)
             files = {name: (int(size), str(digest)) for name, (size, digest) in raw["files"].items()}
             return cls(int(raw["step"]), list(raw["content"]), files)
-        except OSError as error:
-            raise TornCheckpointError(f"no readable {NAME} ({error.strerror})") from error
+        except TornCheckpointError:
+            raise
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise TornCheckpointError(f"{NAME} is damaged") from error
 
@@ -57,22 +61,42 @@ class Manifest:
         """Compare every file with the manifest.
 
         Raises:
-            TornCheckpointError: names the first file that differs.
+            TornCheckpointError: names the first file that differs, can't be read or is a symbolic link.
         """
         for name, (size, _) in self.files.items():
-            there = _size(folder / name)
+            with readable(folder / name):
+                there = _size(folder / name)
             if there != size:
                 raise TornCheckpointError(f"{name} has {there} bytes instead of {size}")
         for name, (_, digest) in self.files.items():
-            if _sha256(folder / name) != digest:
+            with readable(folder / name):
+                there_digest = _sha256(folder / name)
+            if there_digest != digest:
                 raise TornCheckpointError(f"{name} has another content than was written")
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Tell of what can't be read, and of what only points elsewhere, as of a torn checkpoint.
+
+    Raises:
+        TornCheckpointError: `path` is a symbolic link, which nothing here writes, or reading it failed.
+    """
+    try:
+        if path.is_symlink():
+            raise TornCheckpointError(
+                f"{path.name} is a symbolic link; another experiment's checkpoint must not count as this one's"
+            )
+        yield
+    except OSError as error:
+        raise TornCheckpointError(f"{path.name} can't be read: {error.strerror or error}") from error
 
 
 def _size(path: Path) -> int:
     """In bytes; a missing file has none."""
     try:
         return path.stat().st_size
-    except OSError:
+    except FileNotFoundError:
         return 0
 
 

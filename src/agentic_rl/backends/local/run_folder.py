@@ -17,7 +17,7 @@ import yaml
 
 from agentic_rl._version import __version__
 from agentic_rl.backends.errors import RunFolderBusyError, SaveError, TrainingError
-from agentic_rl.backends.local.checkpoint_store import CheckpointStore
+from agentic_rl.backends.local.checkpoint_store import FULL, CheckpointStore
 from agentic_rl.config.writing import make_folder, open_append, replace_file
 from agentic_rl.tracking import LineFile
 
@@ -40,7 +40,7 @@ DISK_ERRORS = {
     errno.EPERM,
     errno.EROFS,
 }
-"""What the system says when a folder can't be written."""
+"""What the system says when a folder can't be written or read."""
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers", "numpy", "pyarrow", "pydantic")
 """Whose versions can change a run's numbers or files."""
 
@@ -96,7 +96,7 @@ class RunFolder:
 
 @contextlib.contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Tell of a folder that can't be written as of any other expected failure, without a traceback."""
+    """Tell of a folder that can't be written or read as of any other expected failure, without a traceback."""
     try:
         yield
     except TrainingError:
@@ -105,9 +105,21 @@ def disk_errors(path: Path) -> Iterator[None]:
         if error.errno not in DISK_ERRORS:
             raise
         raise SaveError(
-            f"{error.filename or path} can't be written: {error.strerror}",
-            "make room, or start where the folder checkpoints can be written; the same command then goes on",
+            f"{error.filename or path} can't be {_undone(error)}: {error.strerror}",
+            f"{_remedy(error)}; the same command then goes on",
         ) from error
+
+
+def _undone(error: OSError) -> str:
+    """What the system refused to do; it doesn't say so itself where either could be meant."""
+    if error.errno == errno.EIO:
+        return "read or written"
+    refused = error.filename is not None and os.path.lexists(error.filename) and not os.access(error.filename, os.R_OK)
+    return "read" if refused else "written"
+
+
+def _remedy(error: OSError) -> str:
+    return "make room" if error.errno in FULL else "check the folder's owner and mode"
 
 
 @contextlib.contextmanager

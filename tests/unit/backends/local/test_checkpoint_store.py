@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import stat
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from agentic_rl.backends.errors import SaveError
 from agentic_rl.backends.local.checkpoint_store import POINTER, CheckpointStore, resumable
+from agentic_rl.backends.local.manifest import TornCheckpointError
 
 
 def fill(folder: Path) -> None:
@@ -81,6 +83,58 @@ def test_torn_ones_of_later_steps_do_not_push_out_whole_ones(store: CheckpointSt
         store.write(step, ["model"], fill)
     store.keep_newest(2, 3)
     assert store.steps() == [2, 3, 5, 6]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_one_of_another_mode_is_skipped(store: CheckpointStore) -> None:
+    store.write(1, ["model"], fill)
+    store.write(2, ["model"], fill)
+    store.path(2).chmod(0)
+    warnings: list[str] = []
+    newest = store.newest(warnings.append)
+    store.path(2).chmod(0o750)
+    assert newest is not None
+    assert newest.step == 1
+    assert "can't be read: Permission denied" in warnings[0]
+
+
+def test_one_that_cannot_be_read_is_skipped(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **keywords: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    store.write(1, ["model"], fill)
+    monkeypatch.setattr(Path, "is_symlink", refuse)
+    with pytest.raises(TornCheckpointError, match="global_step_1 can't be read: Permission denied"):
+        store.whole(1)
+
+
+def test_a_link_to_another_experiment_is_skipped_does_not_count_and_its_target_stays(
+    store: CheckpointStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = CheckpointStore(tmp_path_factory.mktemp("other"))
+    other.write(2, ["model"], fill)
+    store.write(1, ["model"], fill)
+    store.path(2).symlink_to(other.path(2))
+    warnings: list[str] = []
+    newest = store.newest(warnings.append)
+    assert newest is not None
+    assert newest.step == 1
+    assert "another experiment's checkpoint must not count as this one's" in warnings[0]
+    store.keep_newest(1, 2)
+    assert store.steps() == [1, 2]
+    store.write(2, ["model"], fill)
+    assert store.whole(2).step == 2
+    assert not store.path(2).is_symlink()
+    assert other.whole(2).step == 2
+
+
+def test_the_remedy_for_another_failure_than_a_full_disk_is_the_mode(store: CheckpointStore) -> None:
+    def fail(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with pytest.raises(SaveError) as caught:
+        store.write(2, ["model"], fail)
+    assert caught.value.hint.startswith("check the folder's owner and mode")
 
 
 def test_a_failing_disk_leaves_the_older_checkpoint_and_no_trace(store: CheckpointStore) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -48,5 +49,24 @@ def test_a_damaged_manifest_is_torn(text: str, folder: Path) -> None:
 
 def test_a_missing_manifest_is_torn(folder: Path) -> None:
     (folder / NAME).unlink()
-    with pytest.raises(TornCheckpointError, match="no readable manifest"):
+    with pytest.raises(TornCheckpointError, match=f"{NAME} can't be read: No such file"):
         Manifest.read(folder)
+
+
+def test_a_file_that_cannot_be_read_is_torn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **keywords: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    manifest = Manifest.read(folder)
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(TornCheckpointError, match="config can't be read: Permission denied"):
+        manifest.verify(folder)
+
+
+@pytest.mark.parametrize("name", ["weights", NAME])
+def test_a_link_is_torn_even_if_its_target_is_right(name: str, folder: Path, tmp_path: Path) -> None:
+    target = tmp_path.parent / f"elsewhere_{name}"
+    (folder / name).rename(target)
+    (folder / name).symlink_to(target)
+    with pytest.raises(TornCheckpointError, match=f"{name} is a symbolic link"):
+        Manifest.read(folder).verify(folder)

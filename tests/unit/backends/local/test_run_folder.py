@@ -90,6 +90,21 @@ def test_a_folder_that_cannot_be_made_is_an_expected_failure(tmp_path: Path) -> 
         pass
 
 
+@pytest.mark.parametrize(
+    ("number", "remedy"), [(errno.ENOSPC, "make room"), (errno.EDQUOT, "make room"), (errno.EACCES, "check the folder")]
+)
+def test_only_a_full_disk_asks_for_room(number: int, remedy: str) -> None:
+    with pytest.raises(SaveError, match="x can't be written") as caught, run_folder.disk_errors(Path("/x")):
+        raise OSError(number, "no", "/no/such/x")
+    assert caught.value.hint.startswith(remedy)
+
+
+def test_what_cannot_be_read_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
+    with pytest.raises(SaveError, match="can't be read: Permission"), run_folder.disk_errors(tmp_path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+
+
 def test_other_failures_pass_through() -> None:
     with pytest.raises(FileNotFoundError), run_folder.disk_errors(Path("/")):
         raise FileNotFoundError(errno.ENOENT, "no such file")
