@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -42,7 +43,8 @@ def report() -> list[str]:
         path = Path(folder) / "config.yaml"
         path.write_text(CONFIG)
         command = [sys.executable, "-m", "agentic_rl", "check", "config.yaml", "--no-files"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        environ = {**os.environ, "HOME": "/home/me"}  # the picture is the same whoever draws it
+        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     return ["$ agentic-rl check config.yaml --no-files", *done.stdout.splitlines()]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentic_rl.config import flat, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
-from agentic_rl.config.flat.files import named_paths, placed
+from agentic_rl.config.flat.files import check_texts, named_paths, placed
 from agentic_rl.config.flat.findings import PlaceOf
 from agentic_rl.config.flat.names import ALIASES, MOVED
 from agentic_rl.config.flat.placed import Placed
@@ -98,7 +98,8 @@ def load(
     Args:
         path: A YAML file, relative to the current folder or absolute; or a mapping in its place.
         overrides: `key=value` each; they win over the environment, which wins over the file.
-        files: Look at the files that the configuration names, and at the modes of its own file.
+        files: Look at the files that the configuration names, and at the modes of its own file. Without, only what the
+            texts of their paths show is reported.
         environ: The environment; the process's own where it is left out.
         device_memory: Bytes of one device, for rules that compare what a run needs with it.
     """
@@ -135,7 +136,10 @@ def load_document(
     if document.whole:
         place_of = _places(document, overridden)
         validated = _validate(loaded, overridden, place_of)
-        further = _look_at_files(loaded, validated, place_of, environ, readers) if files else [_not_looked_at(loaded)]
+        if files:
+            further = _look_at_files(loaded, validated, place_of, environ, readers)
+        else:
+            further = [*check_texts(loaded.values, place_of), _not_looked_at(loaded)]
         loaded.report.extend(_told(finding, overridden) for finding in further)
     loaded.report = Report([_with_command(finding, document.file) for finding in loaded.report.findings], sources)
     return loaded

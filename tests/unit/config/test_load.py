@@ -313,6 +313,29 @@ def test_without_files_one_note_says_what_was_not_looked_at(tmp_path: Path) -> N
     assert [finding.code for finding in check(path, files=False)].count("ARL015") == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [("models/one", "is relative"), ("~/one", "is not expanded"), ("/$HOME/one", "is not expanded"), ("/a\0", "NUL")],
+)
+def test_without_files_the_text_of_a_path_is_checked(path: str, part: str) -> None:
+    tree = {
+        "tokenizer_name_or_path": "/no/model",
+        "agent_name": "math",
+        "train_backend": "local",
+        "local": {"train_files": path, "val_files": path, "ppo_mini_batch_size": 8},
+    }
+    (error,) = [one for one in load(tree, files=False, environ={}).report if one.severity == "error"]
+    assert error.key == "local.train_files"
+    assert part in error.message
+
+
+def test_without_files_the_path_of_an_override_is_checked(project: Project) -> None:
+    project.load()
+    loaded = load(project.config, ["local.train_files=data/a"], files=False, environ={})
+    (error,) = [one for one in loaded.report if one.severity == "error"]
+    assert (error.key, error.file, error.line) == ("local.train_files", "command line", None)
+
+
 def test_without_files_a_mapping_has_no_file_of_its_own() -> None:
     notes = [finding.message for finding in check({"lr": 1.0}, files=False) if finding.code == "ARL015"]
     assert notes == ["not looked at: the files that the configuration names"]

@@ -12,7 +12,7 @@ from agentic_rl.config.flat.findings import PlaceOf, nearest_place
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
 from agentic_rl.config.flat.needs import AGENT_FILE
 from agentic_rl.config.flat.shape import shape_of
-from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix, prefix_files
+from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix, check_value, prefix_files
 from agentic_rl.config.types import Kind
 
 
@@ -45,6 +45,13 @@ def check_files(values: Mapping[str, Any], place_of: PlaceOf) -> CheckedFiles:
         findings = check_agent_file(result.checked[AGENT_FILE].path, AGENT_FILE)
         result.findings += [placed(finding, AGENT_FILE, place_of) for finding in findings]
     return result
+
+
+def check_texts(values: Mapping[str, Any], place_of: PlaceOf) -> list[Finding]:
+    """What the texts of the same paths show by themselves, each once; nothing is opened. See `check_files`."""
+    first = {(value, kind): key for key, value, kind in reversed([*_paths(values)])}
+    checks = ((key, check_value(value, key)) for (value, _), key in reversed(first.items()))
+    return [placed(finding, key, place_of) for key, finding in checks if finding]
 
 
 @cache

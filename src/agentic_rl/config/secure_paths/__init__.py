@@ -8,6 +8,7 @@ training opens exactly what was checked: `loaded.checked["local.train_files"].op
 from agentic_rl.config.secure_paths.check import Kind, PathCheck, check_path, check_prefix, prefix_files
 from agentic_rl.config.secure_paths.fix import Fix, fix_permissions
 from agentic_rl.config.secure_paths.opening import CheckedPath, PathChangedError
+from agentic_rl.config.secure_paths.value import check_value
 
 __all__ = [
     "CheckedPath",
@@ -17,6 +18,7 @@ __all__ = [
     "PathCheck",
     "check_path",
     "check_prefix",
+    "check_value",
     "fix_permissions",
     "prefix_files",
 ]

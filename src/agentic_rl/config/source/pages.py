@@ -136,7 +136,8 @@ describe(
     "note",
     """
 With `--no-files` (an editor, a commit hook, another machine) the paths of the configuration are not opened. The note
-lists them. Training always looks.
+lists them. What the text of a path shows (it is relative, it begins with `~`) is reported all the same. Training always
+looks.
 """,
 )
 describe(
