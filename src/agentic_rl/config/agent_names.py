@@ -17,3 +17,11 @@ def is_known_agent(name: str) -> bool:
     from importlib.metadata import entry_points
 
     return bool(entry_points(group=AGENT_GROUP, name=name))
+
+
+def known_agents() -> list[str]:
+    """The names of all agents that are built in, registered or installed."""
+    from importlib.metadata import entry_points
+
+    installed = {one.name for one in entry_points(group=AGENT_GROUP)}
+    return sorted({*BUILTIN_AGENTS, *REGISTERED_AGENTS, *installed})

@@ -23,9 +23,11 @@ class Findings:
         # A key that the command line set has a place without a line, and not in the file.
         self._start = next((Place(place.file, 1, 1) for place in places if place.line), None)
 
-    def add(self, page: Page, key: str, message: str, hint: str = "", severity: Severity | None = None) -> None:
-        """Report `key` at its place; a key that is not written is reported where it belongs."""
-        place = self.place(key)
+    def add(
+        self, page: Page, key: str, message: str, hint: str = "", severity: Severity | None = None, *, at: str = ""
+    ) -> None:
+        """Report `key` at its place, or at that of the key `at`; a key that is not written, where it belongs."""
+        place = self.place(at or key)
         file, line, column = (place.file, place.line, place.column) if place else ("", None, None)
         self.items.append(Finding(page.code, severity or page.severity, key, message, hint, file, line, column))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from agentic_rl.config.agent_names import is_known_agent
+from agentic_rl.config.agent_names import BUILTIN_AGENTS, is_known_agent, known_agents
 from agentic_rl.config.flat import pages
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import dotted, field_of, model_of
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.shape import shape_of
+from agentic_rl.config.flat.wording import show
 
 AGENT_FILE = "agent_engine_wrapper_path"
 MINDSPEED_NEEDS = ("model_name", "dataset_additional_keys")
@@ -16,6 +17,9 @@ MINDSPEED_NEEDS = ("model_name", "dataset_additional_keys")
 
 def report_missing(placed: Placed, findings: Findings) -> None:
     """Report required keys that are missing, where they belong, and a chosen section that is not there."""
+    agent = placed.value("agent_name")
+    if isinstance(agent, str) and placed.value(AGENT_FILE) is None and not is_known_agent(agent):
+        _agent_file_missing(agent, findings)
     for key in _needed(placed):
         level, _, name = key.rpartition(".")
         shape = shape_of(field_of(level, name))
@@ -47,15 +51,23 @@ def required_keys(level: str) -> list[str]:
 
 
 def _needed(placed: Placed) -> list[str]:
-    backend, agent = placed.backend, placed.value("agent_name")
+    backend = placed.backend
     needed = required_keys("")
-    if isinstance(agent, str) and placed.value(AGENT_FILE) is None and not is_known_agent(agent):
-        needed.append(AGENT_FILE)
     if backend == "mindspeed_rl":
         needed += MINDSPEED_NEEDS
     if backend in placed.levels:
         needed += [dotted(backend, name) for name in required_keys(backend)]
     return needed
+
+
+def _agent_file_missing(agent: str, findings: Findings) -> None:
+    from difflib import get_close_matches
+
+    built_in = ", ".join(BUILTIN_AGENTS)
+    message = f"agent_name {show(agent)} is not built in ({built_in}), and no {AGENT_FILE} names its file"
+    near = get_close_matches(agent.strip().lower(), known_agents(), n=1)
+    hint = f"did you mean {near[0]}? Or name its file: `{AGENT_FILE}: ...`" if near else f"add `{AGENT_FILE}: ...`"
+    findings.add(pages.MISSING, AGENT_FILE, message, f"{hint} at the top level", at="agent_name")
 
 
 def _section_missing(backend: str, placed: Placed, findings: Findings) -> None:

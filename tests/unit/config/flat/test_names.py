@@ -207,6 +207,16 @@ def test_keys_that_only_mindspeed_requires(check: Check) -> None:
     assert check("verl").config is not None
 
 
+def test_unknown_agent_is_named_where_it_is_written(check: Check) -> None:
+    near = only(check("verl", agent_name="maths"), "ARL027")
+    assert near.message.startswith("agent_name 'maths' is not built in (math)")
+    assert near.hint.startswith("did you mean math? Or name its file: `agent_engine_wrapper_path: ...`")
+    far = only(check("verl", lr=1.0e-6, agent_name="mine"), "ARL027")
+    assert far.hint == "add `agent_engine_wrapper_path: ...` at the top level"
+    # The tree of the fixture has one key a line.
+    assert near.line == far.line == only(check("verl", agent_name=False), "ARL030").line
+
+
 def test_agent_file_is_needed_unless_the_agent_is_built_in(check: Check) -> None:
     assert only(check("verl", agent_name="mine"), "ARL027").key == "agent_engine_wrapper_path"
     assert check("verl", agent_name="mine", agent_engine_wrapper_path="/agent.py").config is not None
