@@ -18,10 +18,12 @@ from agentic_rl.agents.wrapper import BaseEngineWrapper
 _METHODS = ("generate_trajectory", "generate_agent_trajectories_async")
 
 
-def load_agent_file(path: str | Path) -> type[BaseEngineWrapper] | Agent:
+def load_agent_file(path: str | Path, source: bytes | None = None) -> type[BaseEngineWrapper] | Agent:
     """Import the file and return its agent: the class if it is a wrapper, an object of it if it is an `Agent`.
 
-    The agent's class is the one in the file that no other class there refines and that has no abstract method left.
+    `source` is the file's content where a caller has read it already (from the very file that it checked); otherwise
+    it is read here. The agent's class is the one in the file that no other class there refines and that has no
+    abstract method left.
 
     Raises:
         AgentFileError: the file can't be read or compiled, raises while it is imported (the error has the file's
@@ -29,7 +31,7 @@ def load_agent_file(path: str | Path) -> type[BaseEngineWrapper] | Agent:
             be made without arguments.
     """
     file = str(Path(path).absolute())
-    module = _import(file)
+    module = _import(file, source)
     classes = _agent_classes(module)
     if len(classes) != 1:
         found = ", ".join(one.__name__ for one in classes) or "none"
@@ -62,10 +64,10 @@ def _made(agent: type[Agent], file: str) -> Agent:
         return agent()
     except Exception as error:
         problem = f"{agent.__name__}() can't be made: {type(error).__name__}: {error}"
-        raise AgentFileError(file, own_line(error, file), problem) from error
+        raise AgentFileError(file, own_line(error, file) or constructor_line(agent, file), problem) from error
 
 
-def _import(file: str) -> ModuleType:
+def _import(file: str, source: bytes | None) -> ModuleType:
     """Run the file as a module of a name that no other file has.
 
     Compiled here and not by the import system: that would leave a `__pycache__` folder, with modes of its own,
@@ -77,7 +79,8 @@ def _import(file: str) -> ModuleType:
     sys.modules[name] = module  # dataclasses and pickle look their module up
     try:
         with _siblings(Path(file).parent):
-            code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+            text = Path(file).read_bytes() if source is None else source
+            code = compile(text, file, "exec", dont_inherit=True)
             exec(code, vars(module))  # noqa: S102 - running the user's own agent is what this is for
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -100,6 +103,12 @@ def _siblings(folder: Path) -> Iterator[None]:
         sys.dont_write_bytecode = writes_bytecode
         sys.path.remove(entry)
         sys.path.append(entry)  # last: from here on, a sibling must not hide an installed package
+
+
+def constructor_line(one: type, file: str) -> int | None:
+    """Return the line where `file` defines the constructor of a class, None if the class inherits it."""
+    code = getattr(vars(one).get("__init__"), "__code__", None)
+    return code.co_firstlineno if code is not None and code.co_filename == file else None
 
 
 def own_line(error: BaseException, file: str) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import AgentFileError, LateError
-from agentic_rl.agents.file_loader import own_line
+from agentic_rl.agents.file_loader import constructor_line, own_line
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.threads import run_in_thread
 from agentic_rl.agents.trajectory import Trajectory
@@ -84,7 +84,8 @@ class WrapperRunner:
         except Exception as error:
             file = inspect.getfile(self._class)
             problem = f"{self._class.__name__} can't be started: {type(error).__name__}: {error}"
-            raise AgentFileError(file, own_line(error, file), problem) from error
+            line = own_line(error, file) or constructor_line(self._class, file)
+            raise AgentFileError(file, line, problem) from error
         return wrapper
 
     async def _rolled_out(self, wrapper: BaseEngineWrapper, tasks: Sequence[Task]) -> list[Trajectory]:

@@ -76,5 +76,6 @@ def test_a_users_own_file_is_trained_with(code: str, tmp_path: Path, train: Call
 def test_a_file_that_raises_is_reported_with_its_own_line(tmp_path: Path, train: Callable[..., int]) -> None:
     run = project(tmp_path, BROKEN)
     assert train(run) == 1
-    assert f"{tmp_path}/files/agent.py:10: ZeroDivisionError: division by zero" in run.output
+    place, found = f"{tmp_path}/files/agent.py:10", "ZeroDivisionError: division by zero"
+    assert f"{place} error ARL416 agent_engine_wrapper_path: {found}" in run.output
     assert "Traceback" not in run.output

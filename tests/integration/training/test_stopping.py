@@ -84,12 +84,12 @@ def test_weights_that_are_not_finite_from_the_start_are_reported(tmp_path: Path,
     assert run.steps() == []
 
 
-def test_a_full_disk_stops_the_run_and_keeps_the_older_checkpoint(
+def test_a_disk_that_takes_no_more_stops_the_run_and_keeps_the_older_checkpoint(
     run: Run, train: Callable[..., int], uninterrupted: Run
 ) -> None:
     assert train(run, sabotage.small_disk) == 1, run.output
     assert "the checkpoint can't be written" in run.output
-    assert "fix: make room" in run.output
+    assert "fix: raise the limit of a file's size" in run.output
     assert run.steps() == [0]
     assert not list(run.folder.glob(".saving_*"))
     assert train(run) == 0, run.output

@@ -138,3 +138,17 @@ def test_a_missing_file_is_an_agent_file_error(tmp_path: Path) -> None:
 def test_the_error_survives_pickling() -> None:
     error = AgentFileError("/a.py", 3, "it broke")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "/a.py:3: it broke"
+
+
+def test_what_a_caller_has_read_is_run_and_the_name_is_not_opened_again(tmp_path: Path) -> None:
+    wrapper = load_agent_file(tmp_path / "gone.py", GOOD.encode())
+    assert isinstance(wrapper, type)
+    assert wrapper.__name__ == "Wrapper"
+
+
+def test_a_constructor_that_needs_arguments_has_its_line(tmp_path: Path) -> None:
+    text = "from agentic_rl import Agent\n\nclass Mine(Agent):\n    def __init__(self, url):\n        self.url = url\n"
+    file = write(tmp_path, text + "    async def run(self, task, model):\n        return 0.0\n")
+    with pytest.raises(AgentFileError, match=r"Mine\(\) can't be made: TypeError") as caught:
+        load_agent_file(file)
+    assert caught.value.line == 4

@@ -20,6 +20,8 @@ from agentic_rl.backends.local.interrupts import Interrupts
 from agentic_rl.backends.local.policy import PolicyError, load_policy, resolve_device
 from agentic_rl.backends.local.settings import local_section
 from agentic_rl.backends.local.warmup import DemonstrationError
+from agentic_rl.config.agent_file.pages import UNUSABLE
+from agentic_rl.config.diagnostics import ConfigError, Finding, Report
 from agentic_rl.config.secure_paths import PathChangedError
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.driver import Driver, Runnable
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
 AGENT_KEY, MODEL_KEY = "agent_engine_wrapper_path", "tokenizer_name_or_path"
 EXPECTED = (
-    AgentFileError,
     ChatTemplateError,
     DemonstrationError,
     DuplicateAgentError,
@@ -60,11 +61,30 @@ class Policy:
 
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
-    """Turn what is wrong with the user's files into a `TrainingError`, which is shown without a traceback."""
+    """Turn what is wrong with the user's files into an exception that is shown without a traceback.
+
+    Raises:
+        ConfigError: the agent file can't be used; the finding has its own line.
+        TrainingError: anything else.
+    """
     try:
         yield
+    except AgentFileError as error:
+        raise ConfigError(Report([_unusable(error)])) from error
     except EXPECTED as error:
         raise TrainingError(str(error)) from error
+
+
+def _unusable(error: AgentFileError) -> Finding:
+    return Finding(
+        UNUSABLE.code,
+        UNUSABLE.severity,
+        AGENT_KEY,
+        error.problem,
+        "correct the file; the packages, files and services that it uses must be there when training starts",
+        error.file,
+        error.line,
+    )
 
 
 def build_policy(loaded: Loaded) -> Policy:
@@ -85,13 +105,16 @@ def build_agent(loaded: Loaded) -> Runnable:
     """The agent: the user's own file where one is named, otherwise the one called `agent_name`.
 
     Raises:
-        TrainingError: the file can't be used (with its own line), or no agent has the name.
+        ConfigError: the file can't be used.
+        TrainingError: the file changed after it was checked, or no agent has the name.
     """
     config = loaded.require()
     with user_errors():
         if config.agent_engine_wrapper_path is None:
             return find_agent(config.agent_name)
-        return load_agent_file(loaded.checked[AGENT_KEY].confirm())
+        checked = loaded.checked[AGENT_KEY]
+        with checked.open() as file:
+            return load_agent_file(checked.path, file.read())
 
 
 def read_tasks(loaded: Loaded, key: str) -> TaskTable:
@@ -122,7 +145,7 @@ class Roller:
         """The trajectories of `tasks`, in their order, from the policy as it is now.
 
         Raises:
-            TrainingError: the user's wrapper can't be started.
+            ConfigError: the user's wrapper can't be started.
             StopRequestedError: a stop was asked for.
         """
         self._engine.weights_changed()

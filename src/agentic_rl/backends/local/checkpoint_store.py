@@ -27,6 +27,8 @@ STEP_FOLDER = re.compile(r"global_step_(\d+)")
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 """What the system says when there is no room left, on the disk or for this user."""
+OF_RUST = re.compile(r"\(os error (\d+)\)")
+"""How safetensors tells the system's number, in the text alone."""
 
 EVERYTHING = ("model", "optimizer", "extra")
 NEEDED = ({"model", "hf_model"}, {"optimizer"}, {"extra"})
@@ -147,11 +149,17 @@ def _save_errors(saving: Path) -> Iterator[None]:
         reason = error.strerror or str(error)
         raise SaveError(
             f"the checkpoint can't be written below {saving.parent}: {reason}; the earlier checkpoints are whole",
-            _save_remedy(error),
+            f"{remedy(error)}, then start again",
         ) from error
 
 
-def _save_remedy(error: OSError) -> str:
-    if error.errno in FULL:
-        return "make room (each checkpoint has about three times the size of the model), then start again"
-    return "check the folder's owner and mode, then start again"
+def remedy(error: OSError) -> str:
+    """What to do about a checkpoint or folder that can't be written or read."""
+    number = error.errno
+    if number is None and (told := OF_RUST.search(str(error))):
+        number = int(told[1])
+    if number in FULL:
+        return "make room (each checkpoint has about three times the size of the model)"
+    if number == errno.EFBIG:
+        return "raise the limit of a file's size (`ulimit -f`)"
+    return "check the folder's owner and mode"

@@ -17,7 +17,7 @@ import yaml
 
 from agentic_rl._version import __version__
 from agentic_rl.backends.errors import RunFolderBusyError, SaveError, TrainingError
-from agentic_rl.backends.local.checkpoint_store import FULL, CheckpointStore
+from agentic_rl.backends.local.checkpoint_store import CheckpointStore, remedy
 from agentic_rl.config.writing import make_folder, open_append, replace_file
 from agentic_rl.tracking import LineFile
 
@@ -106,7 +106,7 @@ def disk_errors(path: Path) -> Iterator[None]:
             raise
         raise SaveError(
             f"{error.filename or path} can't be {_undone(error)}: {error.strerror}",
-            f"{_remedy(error)}; the same command then goes on",
+            f"{remedy(error)}; the same command then goes on",
         ) from error
 
 
@@ -116,10 +116,6 @@ def _undone(error: OSError) -> str:
         return "read or written"
     refused = error.filename is not None and os.path.lexists(error.filename) and not os.access(error.filename, os.R_OK)
     return "read" if refused else "written"
-
-
-def _remedy(error: OSError) -> str:
-    return "make room" if error.errno in FULL else "check the folder's owner and mode"
 
 
 @contextlib.contextmanager

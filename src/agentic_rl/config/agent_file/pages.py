@@ -48,3 +48,11 @@ UNDECIDED = describe(
     "The class builds on one that another module defines, and reading one file can't tell what that is. The file is "
     "imported when training starts; what is missing is reported then.",
 )
+UNUSABLE = describe(
+    "ARL416",
+    "Agent file fails when it is used",
+    "error",
+    "Training imports the file and makes an object of its class. An exception in one of the two, or a file that turns "
+    "out to hold no agent or several, ends the start; the place is the innermost line of the file itself that the "
+    "exception passed. A check never runs the file, so this is told only by commands that train or evaluate.",
+)

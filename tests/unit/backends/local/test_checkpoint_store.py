@@ -128,13 +128,23 @@ def test_a_link_to_another_experiment_is_skipped_does_not_count_and_its_target_s
     assert other.whole(2).step == 2
 
 
-def test_the_remedy_for_another_failure_than_a_full_disk_is_the_mode(store: CheckpointStore) -> None:
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "check the folder's owner and mode"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "make room"),
+        (OSError("Error while serializing: No space left on device (os error 28)"), "make room"),
+        (OSError("Error while serializing: Permission denied (os error 13)"), "check the folder's owner and mode"),
+        (OSError(errno.EFBIG, "File too large"), "raise the limit of a file's size"),
+    ],
+)
+def test_only_a_full_disk_asks_for_room(store: CheckpointStore, error: OSError, remedy: str) -> None:
     def fail(folder: Path) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
+        raise error
 
     with pytest.raises(SaveError) as caught:
         store.write(2, ["model"], fail)
-    assert caught.value.hint.startswith("check the folder's owner and mode")
+    assert caught.value.hint.startswith(remedy)
 
 
 def test_a_failing_disk_leaves_the_older_checkpoint_and_no_trace(store: CheckpointStore) -> None:
