@@ -111,6 +111,20 @@ def constructor_line(one: type, file: str) -> int | None:
     return code.co_firstlineno if code is not None and code.co_filename == file else None
 
 
+def user_file(one: type) -> str | None:
+    """Return the file that defines a class, None if that is one of this package or there is none."""
+    if one.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return None
+    return getattr(sys.modules.get(one.__module__), "__file__", None)
+
+
+def with_own_line(error: BaseException, file: str | None) -> str:
+    """Return the type and the text of `error`, and the innermost line of the user's `file` that it passed."""
+    text = f"{type(error).__name__}: {error}"
+    line = own_line(error, file) if file else None
+    return text if line is None else f"{text} ({file}:{line})"
+
+
 def own_line(error: BaseException, file: str) -> int | None:
     """Return the innermost line of `file` that `error` passed, None if it passed none."""
     if isinstance(error, SyntaxError) and error.filename == file:

@@ -10,6 +10,7 @@ from itertools import count
 from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import BudgetExhaustedError
+from agentic_rl.agents.file_loader import user_file
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.tool import DEFAULT_TIMEOUT
 from agentic_rl.agents.trajectory import Trajectory
@@ -108,9 +109,9 @@ class Driver:
         except asyncio.CancelledError as error:
             if crew.stopping:
                 raise
-            return recorder.failed(error)
+            return recorder.failed(error, user_file(type(agent)))
         except (Exception, SystemExit) as error:
-            return recorder.failed(error)
+            return recorder.failed(error, user_file(type(agent)))
         finally:
             recorder.end()
         return recorder.trajectory(reward)

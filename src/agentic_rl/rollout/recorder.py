@@ -14,6 +14,7 @@ from agentic_rl.agents.errors import (
     RolloutEndedError,
     StepLimitError,
 )
+from agentic_rl.agents.file_loader import with_own_line
 from agentic_rl.agents.task import Message, Task
 from agentic_rl.agents.trajectory import FinishReason, Trajectory
 from agentic_rl.rollout.chat import ChatFormat, Dialog, tool_schemas
@@ -94,11 +95,11 @@ class Recorder:
             finish_reason=self._finish,
         )
 
-    def failed(self, error: BaseException) -> Trajectory:
-        """Return what was recorded until `error` ended it."""
+    def failed(self, error: BaseException, file: str | None = None) -> Trajectory:
+        """Return what was recorded until `error` ended it; `file` is the user's own, whose line is named."""
         trajectory = self.trajectory()
         trajectory.finish_reason = "timeout" if isinstance(error, LateError) else "error"
-        trajectory.error = f"{type(error).__name__}: {error}"
+        trajectory.error = with_own_line(error, file)
         return trajectory
 
     def _extend(self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None) -> int:

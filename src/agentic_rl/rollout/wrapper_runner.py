@@ -9,7 +9,7 @@ from typing import Any
 
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import AgentFileError, LateError
-from agentic_rl.agents.file_loader import constructor_line, own_line
+from agentic_rl.agents.file_loader import constructor_line, own_line, user_file, with_own_line
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.threads import run_in_thread
 from agentic_rl.agents.trajectory import Trajectory
@@ -98,7 +98,7 @@ class WrapperRunner:
                 results = await run_in_thread(lambda: wrapper.generate_agent_trajectories_async(views), "wrapper")
             ordered = in_order(results, tasks)
         except (Exception, SystemExit) as error:
-            return [_failed(task, error) for task in tasks]
+            return [self._failed(task, error) for task in tasks]
         return [self._checked(result, task) for result, task in zip(ordered, tasks, strict=True)]
 
     async def _single(self, wrapper: BaseEngineWrapper, task: Task, crew: Crew) -> Trajectory:
@@ -108,20 +108,31 @@ class WrapperRunner:
         except asyncio.CancelledError as error:
             if crew.stopping:
                 raise
-            return _failed(task, error)
+            return self._failed(task, error)
         except (Exception, SystemExit) as error:
-            return _failed(task, error)
+            return self._failed(task, error)
         return self._checked(result, task)
 
     def _checked(self, result: object, task: Task) -> Trajectory:
         try:
             trajectory = checked(result, task)
         except ValueError as error:
-            return _failed(task, error)
+            return self._failed(task, error)
         if not trajectory.response_logprobs:
             tokens = [*trajectory.prompt_tokens, *trajectory.response_tokens]
             trajectory.response_logprobs = self._completions.logprobs_of(tokens, list(trajectory.response_masks))
         return trajectory
+
+    def _failed(self, task: Task, error: BaseException) -> Trajectory:
+        return Trajectory(
+            prompt_tokens=[],
+            response_tokens=[],
+            response_masks=[],
+            idx=task.idx,
+            chat_completions=list(task.prompt),
+            finish_reason="timeout" if isinstance(error, LateError) else "error",
+            error=with_own_line(error, user_file(self._class)),
+        )
 
     def _view(self, task: Task) -> WrapperTask:
         return WrapperTask.of(task, self._agent_name)
@@ -129,15 +140,3 @@ class WrapperRunner:
 
 def _overrides(wrapper: BaseEngineWrapper, method: str) -> bool:
     return getattr(type(wrapper), method) is not getattr(BaseEngineWrapper, method)
-
-
-def _failed(task: Task, error: BaseException) -> Trajectory:
-    return Trajectory(
-        prompt_tokens=[],
-        response_tokens=[],
-        response_masks=[],
-        idx=task.idx,
-        chat_completions=list(task.prompt),
-        finish_reason="timeout" if isinstance(error, LateError) else "error",
-        error=f"{type(error).__name__}: {error}",
-    )
