@@ -135,6 +135,9 @@ def _configurations_in(folder: Path) -> list[Path]:
 
 
 def _unreadable(path: str, error: OSError) -> UnreadableError:
+    if isinstance(error, FileNotFoundError) and Path(path).is_symlink():
+        message = f"{path} is a broken symbolic link to {Path(path).readlink()}"
+        return UnreadableError(UNREADABLE, message, "give the path of the real file")
     if isinstance(error, FileNotFoundError):
         return UnreadableError(UNREADABLE, f"there is no file {path}", _missing_hint(path))
     reason = error.strerror.lower() if error.strerror else str(error)
