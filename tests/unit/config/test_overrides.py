@@ -138,6 +138,13 @@ def test_a_key_is_set_once_per_place() -> None:
     assert (finding.file, finding.message) == (ENVIRONMENT, "set twice: AGENTIC_RL__LR and AGENTIC_RL__lr")
 
 
+def test_the_same_value_may_be_given_twice() -> None:
+    overridden = override({}, ("lr=1e-5", "lr=1.0e-5"), {"AGENTIC_RL__A": "x", "AGENTIC_RL__a": "x"})
+    assert overridden.findings == []
+    assert overridden.tree == {"lr": 1e-5, "a": "x"}
+    assert only_finding("lr=1", "lr=true").message == "set twice: lr=1 and lr=true"
+
+
 def test_a_section_is_not_one_value() -> None:
     finding = only_finding("verl=3")
     assert (finding.code, finding.key) == ("ARL013", "verl")

@@ -117,7 +117,8 @@ def _once(found: list[Override], spelled: Callable[[str], str], findings: list[F
     kept: dict[str, Override] = {}
     for one in found:
         first = kept.setdefault(spelled(one.key), one)
-        if first is not one:
+        same = type(first.value) is type(one.value) and first.value == one.value
+        if first is not one and not same:
             message = f"set twice: {first.written} and {one.written}"
             findings.append(_finding(one.source, one.key, message, "keep one of the two"))
     return list(kept.values())
