@@ -96,7 +96,8 @@ def load(
     """Read, complete and check a configuration. Bad input gives findings, never an exception.
 
     Args:
-        path: A YAML file, relative to the current folder or absolute; or a mapping in its place.
+        path: A YAML file, relative to the current folder or absolute; or a mapping in its place. Anything else is a
+            mistake in the calling program and raises TypeError.
         overrides: `key=value` each; they win over the environment, which wins over the file.
         files: Look at the files that the configuration names, and at the modes of its own file. Without, only what the
             texts of their paths show is reported.
@@ -163,7 +164,9 @@ def read_document(path: FilePath | Mapping[str, Any], files: bool) -> tuple[Docu
     """The text of a file or mapping, and what is wrong with the file itself (the format asks for a secure path)."""
     if isinstance(path, Mapping):
         return document_of(path), []
-    name = os.fspath(path)
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise TypeError(f"a configuration is a path (str or os.PathLike[str]) or a mapping, not {type(path).__name__}")
     own = _check_own(name) if files else secure_paths.PathCheck()
     document = read(name, own.checked.open if own.checked else None)
     unread = any(finding.line is None for finding in document.findings)

@@ -344,6 +344,12 @@ def test_without_files_a_mapping_has_no_file_of_its_own() -> None:
 # Mappings and the public functions
 
 
+@pytest.mark.parametrize("wrong", [None, b"c.yaml", 3, ["c.yaml"]])
+def test_what_is_neither_a_path_nor_a_mapping_raises_type_error(wrong: object) -> None:
+    with pytest.raises(TypeError, match=rf"os\.PathLike.* or a mapping, not {type(wrong).__name__}$"):
+        check(wrong)  # type: ignore[arg-type]
+
+
 def test_a_mapping_in_the_place_of_a_file(project: Project) -> None:
     mapping = {
         "tokenizer_name_or_path": project.model,
