@@ -51,7 +51,7 @@ class ToolAgent(Agent):
         return [{"role": "system", "content": self.system_prompt}, *task.prompt]
 
     async def reward(self, task: Task, messages: Sequence[Message]) -> float:
-        """Judge a conversation; override it, or give `reward` to the constructor."""
+        """Judge a conversation; override it (plain or async), or give `reward` to the constructor."""
         if self._reward is None:
             raise NotImplementedError(f"{type(self).__name__} has no reward; pass `reward=` or override `reward`")
         judged = self._reward(task, messages)
@@ -63,7 +63,9 @@ class ToolAgent(Agent):
         # The end of the budget is a normal end: the reward decides what the unfinished conversation is worth.
         with contextlib.suppress(BudgetExhaustedError):
             await self._converse(messages, model)
-        return await self.reward(task, messages)
+        judged: Any = self.reward(task, messages)
+        reward: float = await judged if inspect.isawaitable(judged) else judged
+        return reward
 
     async def _converse(self, messages: list[Message], model: ChatModel) -> None:
         turn = 0

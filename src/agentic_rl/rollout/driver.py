@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.deadline import Deadline
@@ -119,7 +121,9 @@ class Driver:
 
 async def _rewarded(agent: Agent, task: Task, recorder: Recorder) -> float:
     try:
-        reward = await agent.run(task, recorder)
+        reward: Any = agent.run(task, recorder)
+        if inspect.isawaitable(reward):  # a run that calls no model may be written without async
+            reward = await reward
     except BudgetExhaustedError:
         reward = agent.cut_short(task, recorder.messages)
     if recorder.fault is not None:

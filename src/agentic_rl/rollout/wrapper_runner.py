@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentic_rl.agents.deadline import Deadline
-from agentic_rl.agents.errors import AgentFileError, LateError
+from agentic_rl.agents.errors import AgentFileError, LateError, TrajectoryFieldError
 from agentic_rl.agents.file_loader import constructor_line, own_line, user_file, with_own_line
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.threads import run_in_thread
@@ -104,13 +104,17 @@ class WrapperRunner:
     async def _single(self, wrapper: BaseEngineWrapper, task: Task, crew: Crew) -> Trajectory:
         try:
             with Deadline(self._limits.trajectory_timeout, "the rollout"):
-                result: Any = await wrapper.generate_trajectory(self._view(task))
+                result: Any = wrapper.generate_trajectory(self._view(task))
+                if inspect.isawaitable(result):
+                    result = await result
         except asyncio.CancelledError as error:
             if crew.stopping:
                 raise
             return self._failed(task, error)
         except (Exception, SystemExit) as error:
             return self._failed(task, error)
+        if result is None:
+            return self._failed(task, TrajectoryFieldError("generate_trajectory returned None; return a Trajectory"))
         return self._checked(result, task)
 
     def _checked(self, result: object, task: Task) -> Trajectory:

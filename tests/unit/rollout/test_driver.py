@@ -165,6 +165,15 @@ def test_a_failed_rollout_names_the_innermost_line_of_the_users_file() -> None:
     assert trajectory.error == f"KeyError: 'lost' ({__file__}:{line})"
 
 
+def test_a_run_may_be_plain() -> None:
+    class Plain(Agent):
+        def run(self, task: Task, model: ChatModel) -> float:  # type: ignore[override]
+            return 0.5
+
+    (trajectory,) = roll(ScriptedEngine([ANSWER]), Plain(), [make_task()])
+    assert (trajectory.trajectory_reward, trajectory.error) == (0.5, "")
+
+
 def test_a_long_prompt_fails_alone() -> None:
     tasks = [make_task("short"), make_task("long " * 50, idx=1), make_task("short")]
     trajectories = roll(ScriptedEngine([ANSWER]), Chats(), tasks, max_prompt_length=100)

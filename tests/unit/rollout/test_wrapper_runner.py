@@ -184,3 +184,20 @@ def test_evaluation_asks_for_greedy_answers() -> None:
         assert engine.calls[0][1].temperature == 0.0
 
     asyncio.run(whole())
+
+
+def test_a_wrapper_that_returns_nothing_is_told_to_return() -> None:
+    class Forgets(BaseEngineWrapper):
+        async def generate_trajectory(self, task: Any, stream_queue: Any = None) -> Any:
+            await asyncio.sleep(0)
+
+    told = "TrajectoryFieldError: generate_trajectory returned None; return a Trajectory"
+    assert {one.error for one in run(Forgets)} == {told}
+
+
+def test_the_newer_form_may_be_plain() -> None:
+    class Plain(BaseEngineWrapper):
+        def generate_trajectory(self, task: Any, stream_queue: Any = None) -> Any:
+            return {"prompt_tokens": [1], "response_tokens": [2], "response_masks": [0], "trajectory_reward": 2.0}
+
+    assert [(one.trajectory_reward, one.error) for one in run(Plain)] == [(2.0, "")] * 6
