@@ -102,7 +102,9 @@ class LocalTrainer(Trainer):
         result = Run(self.loaded, folder, tracker, interrupts).train(checkpoint, self._total())
         drawn = self._drawn(folder, console)
         tracker.close()
-        console.note(_ending(result, folder, drawn))  # below the bar: the last line
+        console.note(
+            _ending(result, folder, drawn, warms_up=self._section.sft_files is not None)
+        )  # below the bar: the last line
         return result
 
     def _drawn(self, folder: RunFolder, console: Tracker) -> bool:
@@ -197,10 +199,15 @@ def _already_finished(checkpoint: Checkpoint, total: int) -> str:
     )
 
 
-def _ending(result: TrainResult, folder: RunFolder, drawn: bool) -> str:
+def _ending(result: TrainResult, folder: RunFolder, drawn: bool, *, warms_up: bool) -> str:
     """The last line: how the run ended and where its results are."""
     curve = f"; learning curve: {folder.path / run_folder.CURVE}" if drawn else ""
     if result.exit_reason == "interrupted":
+        if result.checkpoint is None and warms_up:
+            return (
+                "interrupted in the warm-up, which is lost: there is no training step to save yet; "
+                "the next start begins it again"
+            )
         if result.checkpoint is None:
             return "interrupted before the first whole step: nothing was saved, the next start begins again"
         return f"interrupted after step {result.steps}: the same command goes on from {result.checkpoint}{curve}"
