@@ -133,8 +133,21 @@ NONE = {
 @pytest.mark.parametrize("text", NONE.values(), ids=NONE.keys())
 def test_no_class_is_a_finding_that_says_what_to_write(only, text: str) -> None:
     found = only(text, "ARL412")
-    assert "no subclass of BaseEngineWrapper" in found.message
+    assert "no subclass of Agent, ToolAgent or BaseEngineWrapper" in found.message
     assert "from agentic_rl import BaseEngineWrapper" in found.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from agentic_rl import ToolAgent\nshopper = ToolAgent(max_turns=4)\n",
+        "import agentic_rl\nshopper: object = agentic_rl.ToolAgent()\n",
+    ],
+)
+def test_an_agent_object_is_to_be_wrapped_in_a_class(only, text: str) -> None:
+    found = only(text, "ARL412")
+    assert found.message.endswith("at its top level is no class, and shopper (line 2) is an object, not a class")
+    assert found.hint.startswith("wrap it in a class: class MyAgent(ToolAgent)")
 
 
 def test_only_an_abstract_class_is_a_finding_at_that_class(only) -> None:

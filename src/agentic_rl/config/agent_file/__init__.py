@@ -6,9 +6,10 @@ other class of the file refines and that has no abstract method left.
 
 from __future__ import annotations
 
+import ast
 from difflib import get_close_matches
 
-from agentic_rl.config.agent_file.classes import WRAPPER, AgentClass, read_classes
+from agentic_rl.config.agent_file.classes import OWN, WRAPPER, AgentClass, agent_object, read_classes
 from agentic_rl.config.agent_file.pages import NO_METHOD, NONE, SEVERAL, UNDECIDED
 from agentic_rl.config.agent_file.reading import parse_file
 from agentic_rl.config.diagnostics import Finding
@@ -43,7 +44,7 @@ def check_agent_file(path: str, key: str) -> list[Finding]:
     agents = [one for one in leaves if not one.abstract]
     checker = _Checker(path, key)
     if not agents:
-        return [checker.none(classes, leaves)]
+        return [checker.none(classes, leaves, module)]
     return [checker.several(agents)] if len(agents) > 1 else checker.methods(agents[0])
 
 
@@ -52,7 +53,7 @@ class _Checker:
         self._path = path
         self._key = key
 
-    def none(self, classes: list[AgentClass], abstract: list[AgentClass]) -> Finding:
+    def none(self, classes: list[AgentClass], abstract: list[AgentClass], module: ast.Module) -> Finding:
         for one in abstract:
             missing = ", ".join(sorted(one.abstract))
             return self._finding(
@@ -62,8 +63,14 @@ class _Checker:
             if one.foreign and _looks_like_agent(one):
                 return self._undecided(one, f"whether {one.name} is an agent depends on {', '.join(one.foreign)}")
         names = ", ".join(one.name for one in classes) or "no class"
-        message = f"the file has no subclass of {WRAPPER}; at its top level is {names}"
-        return self._finding(NONE, message, f"from agentic_rl import {WRAPPER}, then class MyEngine({WRAPPER})", None)
+        message = f"the file has no subclass of {', '.join(OWN)} or {WRAPPER}; at its top level is {names}"
+        hint = f"from agentic_rl import {WRAPPER}, then class MyEngine({WRAPPER})"
+        made = agent_object(module)
+        if made:
+            name, family, line = made
+            message += f", and {name} (line {line}) is an object, not a class"
+            hint = f"wrap it in a class: class MyAgent({family}), whose __init__ gives super().__init__ the arguments"
+        return self._finding(NONE, message, hint, None)
 
     def several(self, agents: list[AgentClass]) -> Finding:
         names = ", ".join(f"{one.name} (line {one.line})" for one in agents)

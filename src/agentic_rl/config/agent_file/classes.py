@@ -46,6 +46,20 @@ def read_classes(module: ast.Module) -> list[AgentClass]:
     return list(reader.classes.values())
 
 
+def agent_object(module: ast.Module) -> tuple[str, str, int] | None:
+    """The first `name = ToolAgent(...)` (or `Agent`) at the top level: name, family and line."""
+    reader = _Reader()
+    for node in _statements(module.body):
+        reader.read(node)
+        made = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(made, ast.Call) and isinstance(target, ast.Name):
+            family = reader.family(made.func)
+            if family in OWN:
+                return target.id, family, node.lineno
+    return None
+
+
 class _Reader:
     """Reads statements in order and keeps what the names stand for, as Python would."""
 
@@ -68,6 +82,11 @@ class _Reader:
             # A stand-in in an `except ImportError` has no base of ours, and must not hide the import.
             if one.family or node.name not in self._names:
                 self._names[node.name] = one
+
+    def family(self, expression: ast.expr) -> str:
+        """The family of the imported class that an expression stands for; empty if it stands for none."""
+        meaning = self._meaning(expression)
+        return _family(meaning) if isinstance(meaning, str) else ""
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
