@@ -52,6 +52,11 @@ def _refuse_none(value: str) -> str:
 _NotNone = AfterValidator(_refuse_none)
 """For text other than `None`, which YAML reads as four letters and people mean as null."""
 
+
+def _refuse_python_none(value: str) -> str:
+    return _refuse_none(value) if value == "None" else value
+
+
 Text = Annotated[str, _NotNone]
 AnyPath = Annotated[str, Field(min_length=1, max_length=1024), _NotNone]
 SecureFile = Annotated[AnyPath, PathKind("file")]
@@ -69,7 +74,7 @@ Identifier = Annotated[
 FolderName = Annotated[
     str,
     Field(max_length=255, pattern=r"^([^/\\\x00-\x1f\x7f]*[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*|\.{3,})$"),
-    _NotNone,
+    AfterValidator(_refuse_python_none),  # a name is never null, and `none` is one
     RuleText("the name of one folder: not empty, without / and backslash, not . or .."),
 ]
 

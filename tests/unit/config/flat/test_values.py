@@ -101,6 +101,13 @@ def test_broken_item_of_a_list_is_named_by_its_place(check: Check) -> None:
     assert found["verl.ckpt_content[1]"].hint == "item 1 of ckpt_content: optimizer"
 
 
+def test_a_name_that_can_not_be_null_may_be_none_but_not_python_s_none(check: Check) -> None:
+    for name in ("none", "nil"):
+        assert check("verl", verl__experiment_name=name, verl__project_name=name).config is not None
+    broken = check("verl", verl__experiment_name="None").findings
+    assert [one.key for one in broken if one.code == "ARL032"] == ["verl.experiment_name"]
+
+
 def test_none_as_text_inside_a_list(check: Check) -> None:
     result = check("mindspeed_rl", dataset_additional_keys=["problem", "None"])
     (finding,) = [one for one in result.findings if one.severity == "error"]
