@@ -13,9 +13,10 @@ from agentic_rl.backends.base import Plan, Trainer, TrainResult
 from agentic_rl.backends.errors import TrainingError
 from agentic_rl.backends.findings import CANNOT_RESUME, finding
 from agentic_rl.backends.local import description, run_folder
-from agentic_rl.backends.local.checkpoint_store import Checkpoint, resumable
+from agentic_rl.backends.local.checkpoint_store import Checkpoint, CheckpointStore, resumable
 from agentic_rl.backends.local.data import total_steps
 from agentic_rl.backends.local.data_files import DataFile
+from agentic_rl.backends.local.description import Start
 from agentic_rl.backends.local.devices import check_device, check_packages, prepare_threads
 from agentic_rl.backends.local.interrupts import Interrupts, StopRequestedError
 from agentic_rl.backends.local.progress import Progress
@@ -48,9 +49,10 @@ class LocalTrainer(Trainer):
 
         Raises:
             ConfigError: `check` has a finding of severity error.
+            SaveError: the run's folder can't be read.
         """
         self._refuse_errors()
-        return description.describe(self.loaded, self._total())
+        return description.describe(self.loaded, self._total(), self._start())
 
     def fit(self) -> TrainResult:
         """Train, or only evaluate where the configuration says so (`test_only`, `val_only`)."""
@@ -75,6 +77,14 @@ class LocalTrainer(Trainer):
         if result.exit_reason == "interrupted":
             raise KeyboardInterrupt
         return dict(result.metrics)
+
+    def _start(self) -> Start:
+        """Where `fit` would begin, by the checkpoints that are there now; nothing is made or removed."""
+        path = run_folder.run_path(self._section.project_name, self._section.experiment_name)
+        skipped: list[str] = []
+        with run_folder.disk_errors(path):
+            checkpoint = CheckpointStore(path).newest(skipped.append) if path.is_dir() else None
+            return Start(checkpoint, checkpoint is not None and self._finished(checkpoint), skipped)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[RunFolder, Tracker, Interrupts]]:

@@ -8,9 +8,12 @@ import pytest
 
 from agentic_rl.backends.errors import TrainingError
 from agentic_rl.backends.local import devices
+from agentic_rl.backends.local.checkpoint_store import EVERYTHING, CheckpointStore
+from agentic_rl.backends.local.progress import Progress
 from agentic_rl.backends.local.settings import evaluation_due, resolved
 from agentic_rl.backends.local.trainer import LocalTrainer
 from agentic_rl.config.diagnostics import ConfigError
+from agentic_rl.config.writing import make_folder
 
 SHOWN = [{"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]}]
 
@@ -67,7 +70,9 @@ def test_the_plan_says_what_happens_and_where(loaded: Any, tmp_path: Path, monke
     plan = LocalTrainer(loaded(section, sft=SHOWN, rollout_n=4, use_tensorboard=True)).plan()
     folder = tmp_path / "checkpoints" / "p" / "e"
     assert plan.backend == "local"
-    assert [step.partition(" ")[0] for step in plan.steps] == ["go", "warm", "evaluate", "train", "evaluate", "write"]
+    assert [step.partition(" ")[0] for step in plan.steps] == [
+        *("begin:", "warm", "evaluate", "train", "evaluate", "write")
+    ]
     assert "train 6 steps; each rolls out 2 prompts 4 times (8 samples)" in plan.steps[3]
     assert str(folder / "metrics.jsonl") in plan.writes
     assert str(folder / "tensorboard") in plan.writes
@@ -75,6 +80,45 @@ def test_the_plan_says_what_happens_and_where(loaded: Any, tmp_path: Path, monke
     assert plan.native_configuration["local"]["total_epochs"] == 3
     assert plan.environment["GOMP_SPINCOUNT"] == "0"
     assert not (tmp_path / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("step", "evaluated", "first", "others"),
+    [
+        (2, -1, "go on from {path} at step 2", ["train", "write"]),
+        (0, -1, "go on from {path} at step 0", ["evaluate", "train", "write"]),
+        (6, 6, "nothing: already finished, {path} has all 6 steps", []),
+    ],
+)
+def test_the_plan_of_a_run_that_has_checkpoints_says_where_it_goes_on(
+    loaded: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    step: int,
+    evaluated: int,
+    first: str,
+    others: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = CheckpointStore(tmp_path / "checkpoints" / "p" / "e")
+    make_folder(store.folder)
+    store.write(step, list(EVERYTHING), Progress(step=step, evaluated=evaluated).write)
+    section = {"total_epochs": 3, "project_name": "p", "experiment_name": "e", "test_freq": -1}
+    plan = LocalTrainer(loaded(section, sft=SHOWN)).plan()
+    assert plan.steps[0].startswith(first.format(path=store.path(step)))
+    assert [one.partition(" ")[0] for one in plan.steps[1:]] == others
+
+
+def test_the_plan_names_the_torn_checkpoint_that_is_skipped(
+    loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    torn = tmp_path / "checkpoints" / "p" / "e" / "global_step_3"
+    make_folder(torn)
+    steps = LocalTrainer(loaded({"project_name": "p", "experiment_name": "e"})).plan().steps
+    assert steps[0].startswith(f"warning: skipping the torn checkpoint {torn}")
+    assert steps[1].startswith("begin: there is no whole checkpoint")
 
 
 def test_the_plan_of_an_evaluation(loaded: Any) -> None:
