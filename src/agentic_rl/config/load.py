@@ -13,11 +13,11 @@ from agentic_rl.config import flat, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
 from agentic_rl.config.flat.files import check_texts, named_paths, placed
 from agentic_rl.config.flat.findings import PlaceOf
-from agentic_rl.config.flat.names import ALIASES, MOVED
+from agentic_rl.config.flat.names import ALIASES, MOVED, known_keys
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.formats import NAMES, Format, detect, tell_tale
 from agentic_rl.config.mapping import document_of
-from agentic_rl.config.overrides import Overridden, override, set_by
+from agentic_rl.config.overrides import Overridden, misnamed, override, set_by
 from agentic_rl.config.reporting.forms import Form, rendered
 from agentic_rl.config.rules import DEVICE_MEMORY
 from agentic_rl.config.source import Document, read
@@ -133,6 +133,7 @@ def load_document(
     tree, dotted = _without_dotted_keys(document)
     overridden = override(tree, overrides, environ, lambda key: OTHER_NAMES.get(key, key))
     loaded = Loaded(document, report=Report([*document.findings, *findings, *dotted, *overridden.findings]))
+    loaded.report.extend(misnamed(environ, known_keys))
     loaded.facts = {} if device_memory is None else {DEVICE_MEMORY: device_memory}
     if document.whole:
         place_of = _places(document, overridden)

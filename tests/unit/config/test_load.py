@@ -292,6 +292,27 @@ def test_the_processes_environment_counts(project: Project, monkeypatch: pytest.
     assert load(project.config, environ={}).require().seed == 0
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("AGENTIC_RL_LR", "AGENTIC_RL__LR"),
+        ("AGENTIC_RL_VERL__NNODES", "AGENTIC_RL__VERL__NNODES"),
+        ("AGENTIC_RL_VERL_NNODES", "AGENTIC_RL__VERL__NNODES"),
+    ],
+)
+def test_a_variable_with_one_underscore_is_noted(project: Project, variable: str, meant: str) -> None:
+    loaded = project.load(**{variable: "3"})
+    (note,) = [finding for finding in loaded.report if variable in finding.message]
+    assert (note.code, note.severity, note.file) == ("ARL012", "note", "environment")
+    assert note.hint == f"write {meant}, or unset it"
+    assert "environment" not in loaded.sources.values()
+
+
+def test_variables_that_name_no_key_are_left_alone(project: Project) -> None:
+    loaded = project.load(AGENTIC_RL_HOME="/x", AGENTIC_RL="1", AGENTIC_RLLR="1")
+    assert [finding for finding in loaded.report if finding.file == "environment"] == []
+
+
 # Without files
 
 

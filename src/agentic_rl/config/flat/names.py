@@ -62,3 +62,8 @@ def field_of(level: str, name: str) -> FieldInfo:
 def homes(name: str) -> list[str]:
     """The levels that have a key `name` (or know it by another name), the shared level first."""
     return [level for level in LEVELS if name in LEVELS[level] or dotted(level, name) in ALIASES]
+
+
+def known_keys() -> list[str]:
+    """The dotted names of all keys of all levels."""
+    return [dotted(level, name) for level, names in LEVELS.items() for name in names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, Finding
@@ -71,6 +71,21 @@ def override(
     file = _without(tree, lambda key: spelled(key) in winners and key != winners[spelled(key)].key)
     merged = merge(_tree(command_line), _tree(environment), file)
     return Overridden(merged, _in_force(file, winners.values()), findings)
+
+
+def misnamed(environ: Mapping[str, str], keys: Callable[[], Iterable[str]]) -> list[Finding]:
+    """A note for each variable that would set one of the dotted `keys`, were its underscores right."""
+    start = PREFIX.removesuffix("_")
+    names = sorted(name for name in environ if name.startswith(start) and not name.startswith(PREFIX))
+    known = {key.replace(".", "_"): key for key in keys()} if names else {}
+    findings = []
+    for name in names:
+        key = known.get(name[len(start) :].lower().replace("__", "_"))
+        if key:
+            hint = f"write {PREFIX}{key.upper().replace('.', '__')}, or unset it"
+            message = f"the variable {name} sets nothing; the names of those that do begin with {PREFIX}"
+            findings.append(replace(_finding(ENVIRONMENT, key, message, hint), severity="note"))
+    return findings
 
 
 def _arguments(arguments: Iterable[str], findings: list[Finding]) -> list[Override]:

@@ -110,6 +110,7 @@ describe(
 An override is `key=value`, keys of sections with dots: `lr=1e-5`, `verl.train_batch_size=16`. In the environment it is
 `AGENTIC_RL__LR=1e-5`, `AGENTIC_RL__VERL__TRAIN_BATCH_SIZE=16`. Values are read as in the file: numbers, booleans, text,
 lists in brackets. Each key is set once per place; the command line wins over the environment, both over the file.
+A variable that begins with one underscore (`AGENTIC_RL_LR`) sets nothing; a note says so.
 """,
 )
 describe(
