@@ -1,4 +1,4 @@
-"""The numbered pages about data files (ARL420-425, ARL450-456)."""
+"""The numbered pages about data files (ARL420-425, ARL450-456, ARL465)."""
 
 from __future__ import annotations
 
@@ -78,4 +78,12 @@ NOT_PACKED = describe(
     "The files that begin with `data_path` are none that MindSpeed-RL's preprocessing writes: for each column a pair "
     "`PREFIX_packed_COLUMN_document.bin` and `.idx`. An empty `.bin` or `.idx`, or one without the other, is a "
     "preprocessing that did not end.",
+)
+NOT_JSON = describe(
+    "ARL465",
+    "Data file of a kind that mindspeed_rl does not read",
+    "error",
+    "`data_path` and `test_data_path` of mindspeed_rl name a file that ends in `.json` (a list of objects) or `.jsonl` "
+    "(an object a line), or the common beginning of preprocessed files. Parquet files are for `verl` and `local`; "
+    'write the rows as JSONL, for example with `to_json(path, orient="records", lines=True)` of pandas.',
 )

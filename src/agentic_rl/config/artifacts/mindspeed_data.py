@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agentic_rl.config.artifacts.data_pages import MISSING_KEY, NOT_PACKED, UNREADABLE_JSON
+from agentic_rl.config.artifacts.data_pages import MISSING_KEY, NOT_JSON, NOT_PACKED, UNREADABLE_JSON
 from agentic_rl.config.artifacts.json_file import NotUsableError
 from agentic_rl.config.artifacts.json_rows import first_rows
 from agentic_rl.config.artifacts.pages import finding
@@ -44,7 +44,9 @@ def read(request: Request) -> Artifacts:
 
 def _of_file(checked: CheckedPath, key: str, wanted: Sequence[str]) -> Artifacts:
     if not checked.path.endswith((".json", ".jsonl")):
-        return Artifacts()
+        message = f"{checked.path} ends in neither .json nor .jsonl, and a file of preprocessed data is not named whole"
+        hint = "write the rows as .jsonl, an object a line; or name the prefix of preprocessed files"
+        return Artifacts(findings=[finding(NOT_JSON, key, message, hint)])
     try:
         with checked.open() as file:
             rows = first_rows(file)

@@ -32,7 +32,7 @@ def read(request: Request) -> Artifacts:
     trained = request.backend != "mindspeed_rl"
     with contextlib.suppress(OSError), Folder.opened(checked) as folder:  # changed meanwhile: training will say so
         files = folder.files()
-        config = read_config(folder, KEY, required=trained)
+        config = read_config(folder, KEY, required=trained, learns=_learns(request))
         result.facts.update(config.facts)
         result.findings += config.findings
         if trained:
@@ -40,6 +40,11 @@ def read(request: Request) -> Artifacts:
         result.findings += check_tokenizer(folder, files, KEY, config.facts.get("@model.vocab_size"))
         result.findings += _template(folder, files, request, needed=trained)
     return result
+
+
+def _learns(request: Request) -> bool:
+    """Whether the run trains, and not only evaluates."""
+    return not (request.values.get("test_only") or request.values.get(request.of_backend("val_only")))
 
 
 def _template(folder: Folder, files: Mapping[str, int], request: Request, *, needed: bool) -> list[Finding]:

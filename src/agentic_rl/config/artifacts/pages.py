@@ -64,6 +64,23 @@ BAD_INDEX = describe(
     "`model.safetensors.index.json` holds the object `weight_map`, from the name of each tensor to the name of the "
     "file in the same folder that has it. Fetch it again with the weights.",
 )
+OTHER_TASK = describe(
+    "ARL438",
+    "Model that does not write text",
+    "error",
+    "The policy writes text token by token, so `architectures` in `config.json` names a causal language model: "
+    "`...ForCausalLM`, or `...ForConditionalGeneration`. A model for masked words, for classes, for rewards or for "
+    "embeddings has another head and can't be trained here, even where its layers are those of such a model. A warning "
+    "where the name tells too little, and for mindspeed_rl, which reads its weights from elsewhere.",
+)
+QUANTIZED = describe(
+    "ARL439",
+    "Quantized model to be trained",
+    "warning",
+    "`quantization_config` in `config.json` says that the weights are stored in few bits (GPTQ, AWQ, FP8, 4 bits of "
+    "bitsandbytes). That is for inference: all weights are trained here, which needs them in bfloat16 or float32. Take "
+    "the original that the model was quantized from.",
+)
 NO_TOKENIZER = describe(
     "ARL440",
     "Folder without a tokenizer",

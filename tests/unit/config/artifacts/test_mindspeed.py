@@ -68,6 +68,12 @@ def test_rows_that_cannot_be_read(text: str | bytes, said: str, tmp_path: Path) 
     assert said in found
 
 
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.txt", "rows", "maths_packed_problem_document.bin"])
+def test_files_of_another_kind(name: str, tmp_path: Path) -> None:
+    (line,) = told(of_data(tmp_path, json.dumps(ROWS), name))
+    assert line.startswith(f"error ARL465 {DATA}: {tmp_path / name} ends in neither .json nor .jsonl")
+
+
 def test_each_key_is_a_column(tmp_path: Path) -> None:
     text = "\n".join(map(json.dumps, ROWS))
     (found,) = told(of_data(tmp_path, text, keys=("problem", "labels")))
