@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from agentic_rl.config.flat.backend_rules import MIXTURES
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
+from agentic_rl.config.flat.device_rules import shares
 from agentic_rl.config.flat.in_force import origin
 from agentic_rl.config.flat.mindspeed_rules import accepted
 from agentic_rl.config.flat.nearest import Change, divisors, nearest, remedy
@@ -160,3 +161,25 @@ def positions(facts: Facts) -> Iterator[Problem]:
     if length > limit:
         message = f"{show(length)} tokens{origin(facts, key)}, but the model's context is {show(limit)} tokens"
         yield Problem(key, message, f"seq_len: {show(limit)}")
+
+
+@rule(WORKER_MODEL_RULES, "ARL235", "Training devices that do not divide the attention heads", "warning")
+def training_heads(facts: Facts) -> Iterator[Problem]:
+    """Each device of a tensor-parallel rank takes an equal share of the attention heads, as Megatron demands.
+
+    So `tensor_model_parallel_size` divides the heads (`num_attention_heads` of `config.json`), and divides the heads of
+    keys and values or is a multiple of them. MindSpeed-RL's own check does not look; its workers stop when they start.
+    """
+    if facts["train_backend"] != "mindspeed_rl":
+        return
+    size, heads = facts[_TENSOR], facts["@model.num_attention_heads"]
+    kv_heads = facts.get("@model.num_key_value_heads") or heads
+    if shares(size, heads, kv_heads):
+        return
+    what = f"{show(heads)} attention heads" if heads % size else f"{show(kv_heads)} heads of keys and values"
+    message = f"{show(size)} devices{origin(facts, _TENSOR)} can't share the model's {what} evenly: "
+    message += "Megatron stops the workers"
+    layout = layout_of(facts)
+    changes: list[Change] = [{"tensor": part} for part in divisors(heads, size) if shares(part, heads, kv_heads)]
+    good = nearest(layout, changes, accepted) or nearest(layout, changes, lambda one: True)
+    yield Problem(_TENSOR, message, _hint(layout, good))

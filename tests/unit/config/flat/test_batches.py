@@ -306,6 +306,16 @@ def test_data_set_smaller_than_a_batch(backend: str, rows: int, batch: Any, ok: 
         assert ("train_batch_size: " in found[0].hint.partition("\n")[0]) == (rows > 0)
 
 
+@pytest.mark.parametrize(("rows", "ok"), [(16, True), (15, False)])
+def test_mindspeed_with_fewer_rows_than_a_batch(rows: int, ok: bool, check: Check) -> None:
+    found = related(check("mindspeed_rl"), train_rows=rows)
+    assert [(one.code, one.severity, one.key) for one in found] == (
+        [] if ok else [("ARL232", "warning", "mindspeed_rl.global_batch_size")]
+    )
+    if not ok:
+        assert found[0].message == "16 prompts (the default), but data_path has 15 rows: not one whole step"
+
+
 def test_rows_matter_to_training_alone(check: Check) -> None:
     assert related(check("verl", test_only=True), train_rows=1) == []
     assert related(check("local", local__val_only=True), train_rows=1) == []
@@ -328,6 +338,26 @@ def test_stages_share_the_layers_evenly(check: Check) -> None:
     assert "3 stages can't share the model's 28 layers evenly" in finding.message
     assert related(staged, model_num_hidden_layers=36) == []
     assert related(check("verl"), model_num_hidden_layers=28) == []
+
+
+@pytest.mark.parametrize(("size", "ok"), [(1, True), (2, True), (4, False), (8, False)])
+def test_training_devices_share_the_heads_evenly(size: int, ok: bool, check: Check) -> None:
+    facts = {"model_num_attention_heads": 14, "model_num_key_value_heads": 2}
+    found = related(check("mindspeed_rl", mindspeed_rl__tensor_model_parallel_size=size), **facts)
+    assert [(one.code, one.severity) for one in found] == ([] if ok else [("ARL235", "warning")])
+    if not ok:
+        assert f"{size} devices can't share the model's 14 attention heads evenly" in found[0].message
+        assert found[0].hint.startswith("tensor_model_parallel_size: 2\n")
+    (finding,) = related(check("mindspeed_rl"), **facts)
+    assert "4 devices (the default) can't share" in finding.message
+
+
+def test_training_devices_share_or_copy_the_heads_of_keys_and_values(check: Check) -> None:
+    facts = {"model_num_attention_heads": 24, "model_num_key_value_heads": 6}
+    (finding,) = related(check("mindspeed_rl"), **facts)
+    assert "the model's 6 heads of keys and values evenly" in finding.message
+    assert related(check("mindspeed_rl"), model_num_attention_heads=28, model_num_key_value_heads=2) == []
+    assert related(check("verl"), **facts) == []
 
 
 def test_sequences_stay_within_the_model(check: Check) -> None:
