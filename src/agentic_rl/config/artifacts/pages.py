@@ -1,4 +1,4 @@
-"""The numbered pages about model folders (ARL430-446)."""
+"""The numbered pages about model folders (ARL430-446, ARL466)."""
 
 from __future__ import annotations
 
@@ -63,6 +63,14 @@ BAD_INDEX = describe(
     "error",
     "`model.safetensors.index.json` holds the object `weight_map`, from the name of each tensor to the name of the "
     "file in the same folder that has it. Fetch it again with the weights.",
+)
+NO_FOLDER = describe(
+    "ARL466",
+    "File where the model's folder belongs",
+    "error",
+    "`verl` and `local` train the model of `tokenizer_name_or_path`, which is a folder with `config.json`, the weights "
+    "and the tokenizer. A single file, be it the weights, `tokenizer.json` or a GGUF file, is not enough; name the "
+    "folder that holds it.",
 )
 OTHER_TASK = describe(
     "ARL438",

@@ -274,3 +274,10 @@ def test_weights_that_are_not_trained(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", architectures=["BertForMaskedLM"], quantization_config={"bits": 4})
     assert [line[:14] for line in told(folder, train_backend="mindspeed_rl")] == ["warning ARL438"]
     assert [line[:12] for line in told(folder, test_only=True)] == ["error ARL438"]
+
+
+@pytest.mark.parametrize("backend", ["verl", "local", "mindspeed_rl"])
+def test_a_file_is_no_model(backend: str, tmp_path: Path) -> None:
+    file = write_model(tmp_path / "model") / "config.json"
+    said = [f"error ARL466 {file} is a file; {backend} loads a model from its folder"]
+    assert told(file, train_backend=backend) == ([] if backend == "mindspeed_rl" else said)
