@@ -64,10 +64,18 @@ def _of_run(path: Path, backend: str) -> Facts:
         steps = sorted(int(match[1]) for match in map(_STEP.fullmatch, folder.folders()) if match)
         step = _pointer(folder) if backend == "verl" else _newest_whole(folder, steps)
         if step is None or step not in steps:
-            return {"@checkpoint.unreached": tuple(steps), "@checkpoint.folder": str(path)} if steps else {}
+            return _unreached(path, steps, step)
         place = {"@checkpoint.path": f"{path}/global_step_{step}", "@checkpoint.step": step}
         with folder.below(f"global_step_{step}") as checkpoint:
             return place | _content(checkpoint)
+
+
+def _unreached(path: Path, steps: list[int], pointed: int | None) -> Facts:
+    """The checkpoints that are not gone on from, and the step that the pointer names without there being one."""
+    facts: Facts = {"@checkpoint.unreached": tuple(steps)} if steps else {}
+    if pointed is not None:
+        facts["@checkpoint.pointed"] = pointed
+    return facts and {**facts, "@checkpoint.folder": str(path)}
 
 
 def _content(checkpoint: Folder) -> Facts:

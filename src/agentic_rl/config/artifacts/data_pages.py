@@ -1,4 +1,4 @@
-"""The numbered pages about data files (ARL420-425, ARL450-456)."""
+"""The numbered pages about data files (ARL420-425, ARL450-456, ARL465-468)."""
 
 from __future__ import annotations
 
@@ -78,4 +78,28 @@ NOT_PACKED = describe(
     "The files that begin with `data_path` are none that MindSpeed-RL's preprocessing writes: for each column a pair "
     "`PREFIX_packed_COLUMN_document.bin` and `.idx`. An empty `.bin` or `.idx`, or one without the other, is a "
     "preprocessing that did not end.",
+)
+NOT_JSON = describe(
+    "ARL465",
+    "Data file of a kind that mindspeed_rl does not read",
+    "error",
+    "`data_path` and `test_data_path` of mindspeed_rl name a file that ends in `.json` (a list of objects) or `.jsonl` "
+    "(an object a line), or the common beginning of preprocessed files. Parquet files are for `verl` and `local`; "
+    'write the rows as JSONL, for example with `to_json(path, orient="records", lines=True)` of pandas.',
+)
+UNKNOWN_ROLE = describe(
+    "ARL467",
+    "Message of an unknown role",
+    "warning",
+    "The roles of messages are `system`, `user`, `assistant` and `tool` (a few models know `developer`). What a chat "
+    "template does with another one is its own affair: many leave such a message out, so that the policy never sees "
+    "it, others raise an exception. Correct the role in the data.",
+)
+NO_ANSWERS = describe(
+    "ARL468",
+    "Data file without a ground truth",
+    "warning",
+    "`reward_model.ground_truth` is what replies are compared with, and it is null in every row: a reward that "
+    "compares is zero throughout and nothing is learned. A column that was renamed or lost in converting is the "
+    "usual cause.",
 )

@@ -1,4 +1,4 @@
-"""The first rows of a JSON or JSONL file, from its first megabyte."""
+"""The first rows of a JSON or JSONL file, from its first megabyte, and how many there are."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ def first_rows(file: BinaryIO) -> list[dict[str, Any]]:
     return rows
 
 
+def count_rows(file: BinaryIO, limit: int) -> int | None:
+    """The number of objects in the file; None where it has more than `limit` bytes.
+
+    Raises:
+        NotUsableError: something else stands among them.
+    """
+    data = file.read(limit + 1)
+    return sum(1 for _ in _objects(_decoded(data), most=len(data))) if len(data) <= limit else None
+
+
 def _decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
@@ -38,12 +48,12 @@ def _decoded(data: bytes) -> str:
         raise NotUsableError(f"is not UTF-8 text (byte {error.start})") from None
 
 
-def _objects(text: str, *, more: bool) -> Iterator[dict[str, Any]]:
+def _objects(text: str, *, most: int = MOST_ROWS, more: bool = False) -> Iterator[dict[str, Any]]:
     """The objects in `text`; with `more` behind it, its last one may be cut."""
     decoder = json.JSONDecoder()
     is_list = text.lstrip().startswith("[")
     position = len(text) - len(text.lstrip()) + is_list
-    for number in range(1, MOST_ROWS + 1):
+    for number in range(1, most + 1):
         while position < len(text) and text[position] in _BETWEEN:
             position += 1
         if position == len(text) or (is_list and text[position] == "]"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
-from agentic_rl.config.artifacts.data_pages import MISSING_KEY, NOT_PACKED, UNREADABLE_JSON
+from agentic_rl.config.artifacts.data_pages import MISSING_KEY, NOT_JSON, NOT_PACKED, UNREADABLE_JSON
 from agentic_rl.config.artifacts.json_file import NotUsableError
-from agentic_rl.config.artifacts.json_rows import first_rows
+from agentic_rl.config.artifacts.json_rows import count_rows, first_rows
 from agentic_rl.config.artifacts.pages import finding
 from agentic_rl.config.artifacts.result import Artifacts, Request
 from agentic_rl.config.diagnostics import Finding
@@ -19,12 +19,14 @@ FILES = {"train": "mindspeed_rl.data_path", "val": "mindspeed_rl.test_data_path"
 COLUMNS_KEY = "dataset_additional_keys"
 COUNTED = 64 << 20
 """Bytes up to which the lines of a JSONL file are counted."""
+PARSED = 8 << 20
+"""Bytes up to which a JSON file is parsed to count its rows."""
 _PACKED = re.compile(r"_packed_(.+)_document\.(bin|idx)")
 _BLOCK = 1 << 20
 
 
 def read(request: Request) -> Artifacts:
-    """Facts `@train.columns`, `@train.rows` (JSONL) and the same of `@val`, and what is wrong with the data."""
+    """Facts `@train.columns`, `@train.rows` and the same of `@val`, and what is wrong with the data."""
     result = Artifacts()
     if request.backend != "mindspeed_rl":
         return result
@@ -44,19 +46,29 @@ def read(request: Request) -> Artifacts:
 
 def _of_file(checked: CheckedPath, key: str, wanted: Sequence[str]) -> Artifacts:
     if not checked.path.endswith((".json", ".jsonl")):
-        return Artifacts()
+        message = f"{checked.path} ends in neither .json nor .jsonl, and a file of preprocessed data is not named whole"
+        hint = "write the rows as .jsonl, an object a line; or name the prefix of preprocessed files"
+        return Artifacts(findings=[finding(NOT_JSON, key, message, hint)])
     try:
         with checked.open() as file:
             rows = first_rows(file)
             facts: dict[str, Any] = {"columns": tuple(dict.fromkeys(name for row in rows for name in row))}
-            if checked.path.endswith(".jsonl") and file.seek(0, os.SEEK_END) <= COUNTED:
-                file.seek(0)
-                facts["rows"] = sum(1 for line in file if not line.isspace())
+            count = _rows(file, lines=checked.path.endswith(".jsonl"))
+            facts |= {} if count is None else {"rows": count}
     except (NotUsableError, OSError) as error:
         said = str(error) if isinstance(error, NotUsableError) else f"can't be read: {error.strerror or error}"
         hint = "a list of objects (.json), or an object a line (.jsonl)"
         return Artifacts(findings=[finding(UNREADABLE_JSON, key, f"{checked.path} {said}", hint)])
     return Artifacts(facts, [found for name in wanted for found in _lacking(name, rows, checked.path)])
+
+
+def _rows(file: BinaryIO, *, lines: bool) -> int | None:
+    """How many rows there are; None where counting takes too long."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if not lines:
+        return count_rows(file, PARSED)
+    return sum(1 for line in file if not line.isspace()) if size <= COUNTED else None
 
 
 def _lacking(name: str, rows: list[dict[str, Any]], path: str) -> list[Finding]:

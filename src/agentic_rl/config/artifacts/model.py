@@ -11,6 +11,7 @@ from agentic_rl.config.agent_names import BUILTIN_AGENTS
 from agentic_rl.config.artifacts.chat_template import check_template
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.model_config import read_config
+from agentic_rl.config.artifacts.pages import NO_FOLDER, finding
 from agentic_rl.config.artifacts.result import Artifacts, Request
 from agentic_rl.config.artifacts.tokenizer import check_tokenizer, read_tokenizer_config
 from agentic_rl.config.artifacts.weights import check_weights
@@ -27,12 +28,16 @@ def read(request: Request) -> Artifacts:
     """
     result = Artifacts()
     checked = request.checked.get(KEY)
-    if checked is None or checked.kind != "folder":
+    if checked is None:
         return result
     trained = request.backend != "mindspeed_rl"
+    if checked.kind != "folder":
+        message = f"{checked.path} is a file; {request.backend} loads a model from its folder"
+        result.findings += [finding(NO_FOLDER, KEY, message, "the folder with config.json")] if trained else []
+        return result
     with contextlib.suppress(OSError), Folder.opened(checked) as folder:  # changed meanwhile: training will say so
         files = folder.files()
-        config = read_config(folder, KEY, required=trained)
+        config = read_config(folder, KEY, required=trained, learns=_learns(request))
         result.facts.update(config.facts)
         result.findings += config.findings
         if trained:
@@ -40,6 +45,11 @@ def read(request: Request) -> Artifacts:
         result.findings += check_tokenizer(folder, files, KEY, config.facts.get("@model.vocab_size"))
         result.findings += _template(folder, files, request, needed=trained)
     return result
+
+
+def _learns(request: Request) -> bool:
+    """Whether the run trains, and not only evaluates."""
+    return not (request.values.get("test_only") or request.values.get(request.of_backend("val_only")))
 
 
 def _template(folder: Folder, files: Mapping[str, int], request: Request, *, needed: bool) -> list[Finding]:

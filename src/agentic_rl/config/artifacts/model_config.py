@@ -7,6 +7,7 @@ from typing import Any
 
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.json_file import NotUsableError, read_object
+from agentic_rl.config.artifacts.model_kind import check_quantized, check_task
 from agentic_rl.config.artifacts.model_size import parameters
 from agentic_rl.config.artifacts.pages import (
     BAD_CONFIG,
@@ -38,8 +39,11 @@ _UNSCALED = frozenset({"default", "llama3", "longrope", "su", "mrope", "proporti
 """Ways to stretch positions whose result `max_position_embeddings` already states."""
 
 
-def read_config(folder: Folder, key: str, *, required: bool) -> Artifacts:
-    """Facts `@model.*` of `folder`, and what is wrong with its `config.json`."""
+def read_config(folder: Folder, key: str, *, required: bool, learns: bool) -> Artifacts:
+    """Facts `@model.*` of `folder`, and what is wrong with its `config.json`.
+
+    `required` where its weights are read, `learns` where they are trained too.
+    """
     path = f"{folder.path}/{NAME}"
     if NAME not in folder.files():
         missing = finding(NO_CONFIG, key, f"{path} is missing; a model folder has one", "name the model's own folder")
@@ -48,7 +52,11 @@ def read_config(folder: Folder, key: str, *, required: bool) -> Artifacts:
         tree = read_object(folder, NAME, MAX_BYTES)
     except NotUsableError as error:
         return Artifacts(findings=[finding(BAD_CONFIG, key, f"{path} {error}", "fetch config.json again")])
-    return _facts(tree, path, key)
+    result = _facts(tree, path, key)
+    result.findings += check_task(tree.get("architectures"), path, key, trained=required)
+    if required and learns:
+        result.findings += check_quantized(tree, path, key)
+    return result
 
 
 def _facts(tree: dict[str, Any], path: str, key: str) -> Artifacts:

@@ -1,4 +1,4 @@
-"""The numbered pages about model folders (ARL430-446)."""
+"""The numbered pages about model folders (ARL430-446, ARL466)."""
 
 from __future__ import annotations
 
@@ -63,6 +63,31 @@ BAD_INDEX = describe(
     "error",
     "`model.safetensors.index.json` holds the object `weight_map`, from the name of each tensor to the name of the "
     "file in the same folder that has it. Fetch it again with the weights.",
+)
+NO_FOLDER = describe(
+    "ARL466",
+    "File where the model's folder belongs",
+    "error",
+    "`verl` and `local` train the model of `tokenizer_name_or_path`, which is a folder with `config.json`, the weights "
+    "and the tokenizer. A single file, be it the weights, `tokenizer.json` or a GGUF file, is not enough; name the "
+    "folder that holds it.",
+)
+OTHER_TASK = describe(
+    "ARL438",
+    "Model that does not write text",
+    "error",
+    "The policy writes text token by token, so `architectures` in `config.json` names a causal language model: "
+    "`...ForCausalLM`, or `...ForConditionalGeneration`. A model for masked words, for classes, for rewards or for "
+    "embeddings has another head and can't be trained here, even where its layers are those of such a model. A warning "
+    "where the name tells too little, and for mindspeed_rl, which reads its weights from elsewhere.",
+)
+QUANTIZED = describe(
+    "ARL439",
+    "Quantized model to be trained",
+    "warning",
+    "`quantization_config` in `config.json` says that the weights are stored in few bits (GPTQ, AWQ, FP8, 4 bits of "
+    "bitsandbytes). That is for inference: all weights are trained here, which needs them in bfloat16 or float32. Take "
+    "the original that the model was quantized from.",
 )
 NO_TOKENIZER = describe(
     "ARL440",

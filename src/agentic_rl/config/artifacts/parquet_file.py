@@ -75,6 +75,23 @@ class ParquetData:
         paths = [(number, schema.column(number).path.split(".")) for number in range(len(schema.names))]
         return [number for number, path in paths if path[0] == column and field in ("", path[-1])]
 
+    def all_null(self, leaf: int) -> bool:
+        """Whether the statistics of every part say that the leaf column is null in each of its rows."""
+        import pyarrow as pa
+
+        try:
+            return self._null_by_statistics(leaf)
+        except (pa.ArrowException, OSError, ValueError):  # damaged statistics say nothing
+            return False
+
+    def _null_by_statistics(self, leaf: int) -> bool:
+        metadata = self._parquet.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        statistics = [(group.num_rows, group.column(leaf).statistics) for group in groups]
+        return bool(groups) and all(
+            found is not None and found.has_null_count and found.null_count == rows for rows, found in statistics
+        )
+
     def batches(self, leaves: list[int], rows: int) -> Iterator[pa.RecordBatch]:
         """About `rows` rows of the leaf columns `leaves`, from row groups spread over the file, a few at a time.
 

@@ -16,6 +16,7 @@ MOST_ROWS = 1 << 15
 MOST_BYTES = 64 << 20
 MOST_KEPT = 512
 """Long prompts whose text is kept, for counting their tokens."""
+MOST_ROLES, LONGEST_ROLE = 32, 64
 
 
 @dataclass
@@ -29,6 +30,8 @@ class Rows:
     """The first of them, by the order in which they were looked at."""
     sourceless: int = 0
     """Rows whose `data_source` is empty."""
+    roles: set[str] = field(default_factory=set)
+    """Roles of messages."""
     long: int = 0
     """Rows whose prompt has more bytes than was asked."""
     texts: list[str] = field(default_factory=list)
@@ -43,7 +46,7 @@ def look(data: ParquetData, column: str, longer_than: int, keep: int) -> Rows:
         OutOfBoundsError: decoding would take too much memory.
     """
     rows = Rows()
-    leaves = data.leaves(column, "content") + data.leaves("data_source")
+    leaves = data.leaves(column, "content") + data.leaves(column, "role") + data.leaves("data_source")
     total = 0
     for batch in data.batches(leaves, MOST_ROWS):
         total += _look_at(batch, column, longer_than, keep, rows)
@@ -63,6 +66,7 @@ def _look_at(batch: pa.RecordBatch, column: str, longer_than: int, keep: int, ro
     if empty and not rows.empty:
         rows.first_empty = rows.seen + empty[0]
     rows.empty += len(empty)
+    rows.roles |= _different(prompts.flatten().field("role"))
     rows.seen += len(batch)
     if "data_source" in batch.schema.names:
         rows.sourceless += _empty(batch.column("data_source"))
@@ -72,6 +76,12 @@ def _look_at(batch: pa.RecordBatch, column: str, longer_than: int, keep: int, ro
             if len(rows.texts) < MOST_KEPT:
                 rows.texts.append(_joined(texts, messages[row], messages[row + 1], keep))
     return int(ends[-1] - ends[0])
+
+
+def _different(column: pa.Array) -> set[str]:
+    """The different texts of a column, the first of them where they are many."""
+    texts = [text.as_buffer() for text in _text(column).unique()[:MOST_ROLES]]
+    return {text[:LONGEST_ROLE].to_pybytes().decode(errors="replace") for text in texts if text is not None}
 
 
 def _empty(column: pa.Array) -> int:

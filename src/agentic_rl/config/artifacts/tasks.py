@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentic_rl.config.artifacts.data_pages import EMPTY_PROMPT, NO_DATA_SOURCE, NO_ROWS, NOT_DECODED, UNREADABLE_DATA
+from agentic_rl.config.artifacts.data_pages import (
+    EMPTY_PROMPT,
+    NO_ANSWERS,
+    NO_DATA_SOURCE,
+    NO_ROWS,
+    NOT_DECODED,
+    UNKNOWN_ROLE,
+    UNREADABLE_DATA,
+)
 from agentic_rl.config.artifacts.json_file import NotUsableError
 from agentic_rl.config.artifacts.pages import finding
 from agentic_rl.config.artifacts.parquet_file import OutOfBoundsError, ParquetData
@@ -13,10 +21,13 @@ from agentic_rl.config.artifacts.result import Artifacts, Request
 from agentic_rl.config.artifacts.task_rows import Rows, look
 from agentic_rl.config.artifacts.task_schema import CONVERSATIONS, TASKS, check_columns
 from agentic_rl.config.diagnostics import Finding
+from agentic_rl.config.flat.wording import show
 from agentic_rl.config.secure_paths import CheckedPath
 
 FILES = {"train": ("train_files", TASKS), "val": ("val_files", TASKS), "sft": ("sft_files", CONVERSATIONS)}
 """Name in facts -> key in the section, and the columns that are required."""
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+MOST_NAMED = 3
 
 
 def read(request: Request) -> Artifacts:
@@ -46,6 +57,7 @@ def _read_file(checked: CheckedPath, key: str, required: tuple[str, ...], counte
             if not data.rows and not result.findings:
                 result.findings.append(finding(NO_ROWS, key, f"{checked.path} has no rows", "write it with its rows"))
             elif all(found.severity != "error" for found in result.findings):
+                result.findings += _answers(data, checked.path, key) if required == TASKS else []
                 rows = look(data, required[0], counter.suspicious, counter.keep)
                 result.findings += _of_rows(rows, data.rows, checked.path, key, required[0])
                 result.facts |= _overlong(rows, data.rows, counter) if required == TASKS else {}
@@ -55,6 +67,15 @@ def _read_file(checked: CheckedPath, key: str, required: tuple[str, ...], counte
         message = f"{checked.path} has {error}; its rows were not looked at"
         result.findings.append(finding(NOT_DECODED, key, message, "write it with pages of about 1 MB"))
     return result
+
+
+def _answers(data: ParquetData, path: str, key: str) -> list[Finding]:
+    leaves = data.leaves("reward_model", "ground_truth")
+    untyped = str(data.schema.field("reward_model").type.field("ground_truth").type) == "null"
+    if not untyped and (len(leaves) != 1 or not data.all_null(leaves[0])):
+        return []
+    message = f"{path}: reward_model.ground_truth is null in every row"
+    return [finding(NO_ANSWERS, key, message, "write the expected answers")]
 
 
 def _unreadable(path: str, key: str, error: NotUsableError | OSError) -> Finding:
@@ -69,6 +90,11 @@ def _of_rows(rows: Rows, total: int, path: str, key: str, column: str) -> list[F
         first = f"the first in row {rows.first_empty}" if rows.seen == total else "one is enough to stop a run"
         message = f"{path}: {column} has no message in {rows.empty:,} {among}, {first}"
         found.append(finding(EMPTY_PROMPT, key, message, "remove these rows"))
+    strange = sorted(rows.roles - ROLES)
+    if strange:
+        message = f"{path}: {column} has messages of the role {', '.join(map(show, strange[:MOST_NAMED]))}, which chat "
+        message += "templates leave out or refuse"
+        found.append(finding(UNKNOWN_ROLE, key, message, "system, user, assistant or tool"))
     if rows.sourceless and column == TASKS[0]:
         message = f"{path}: data_source is empty in {rows.sourceless:,} {among}"
         found.append(finding(NO_DATA_SOURCE, key, message, "write where each task comes from"))

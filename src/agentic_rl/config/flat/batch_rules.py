@@ -8,7 +8,6 @@ from math import gcd, lcm
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
 from agentic_rl.config.flat.in_force import origin, told, trains
-from agentic_rl.config.flat.names import dotted
 from agentic_rl.config.flat.nearest import Change, divisors, multiples, nearest, remedy
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
@@ -107,16 +106,22 @@ def enough_rows(facts: Facts) -> Iterator[Problem]:
     """An incomplete batch at the end of an epoch is dropped, so a data set below one batch gives not one step.
 
     `train_batch_size` counts prompts, one a row of `train_files`. Lower it, or add rows. A `val_batch_size` above the
-    validation set is harmless: there the last batch may be incomplete.
+    validation set is harmless: there the last batch may be incomplete. For mindspeed_rl the sizes are
+    `global_batch_size` and the rows of `data_path`, and it is a warning.
     """
     backend = facts["train_backend"]
-    if backend == "mindspeed_rl" or not trains(facts):
+    if not trains(facts):
         return
     rows, layout = facts["@train.rows"], layout_of(facts)
     if rows >= layout.batch:
         return
-    key = dotted(backend, "train_batch_size")
+    key = KEYS[backend]["batch"]
     count = f"{show(rows)} row" if rows == 1 else f"{show(rows)} rows"
+    if backend == "mindspeed_rl":
+        message = f"{show(layout.batch)} prompts{origin(facts, key)}, but data_path has {count}: not one whole step"
+        hint = f"data_path with at least {show(layout.batch)} rows, or a smaller global_batch_size"
+        yield Problem(key, message, "\n".join([hint, *table(layout)]), "warning")
+        return
     message = f"{show(layout.batch)} prompts{origin(facts, key)}, but train_files has {count}; "
     message += "incomplete batches are dropped, so there is not one step"
     more = f"train_files with at least {show(layout.batch)} rows"

@@ -22,6 +22,10 @@ class Condition:
     value: Any
     """The value of `needs`, or a tuple of such values; `...` stands for any value but null."""
     backends: tuple[str, ...] = ("verl", "local")
+    same: tuple[Any, ...] = ()
+    """Values that mean what holds without the keys."""
+    can_be_met: bool = True
+    """Whether the backend runs with the value of `needs` at all."""
 
     @property
     def remedy(self) -> str:
@@ -49,6 +53,8 @@ ONLY_WITH = (
     Condition(("kl_penalty", "kl_coef", "kl_ctrl_type"), "use_kl_in_reward", True),
     Condition(("kl_horizon", "kl_target"), "kl_ctrl_type", "adaptive", ("verl", "mindspeed_rl", "local")),
     Condition(("gamma", "lam"), "adv_estimator", "gae", ("verl",)),
+    # ARL229: its training has no critic, so that gae is no remedy.
+    Condition(("gamma", "lam"), "adv_estimator", "gae", ("mindspeed_rl",), (1.0,), can_be_met=False),
     Condition(("recompute_method", "recompute_num_layers"), "recompute_granularity", ..., ("mindspeed_rl",)),
     Condition(("sft_steps", "sft_batch_size", "sft_lr", "sft_context_weight"), "sft_files", ..., ("local",)),
 )
@@ -67,11 +73,12 @@ def only_with(facts: Facts) -> Iterator[Problem]:
             continue
         for name in condition.keys:
             key = key_of(facts, name)
-            if facts.wrote(key) and facts.get(key) is not None:
+            if facts.wrote(key) and facts.get(key) not in (None, *condition.same):
                 message = (
                     f"{show(facts[key])} has no effect while {needs} is {show(facts[needs])}{origin(facts, needs)}"
                 )
-                yield Problem(key, message, f"{condition.remedy}; or remove {name}")
+                remedy = f"{condition.remedy}; or remove {name}" if condition.can_be_met else f"remove {name}"
+                yield Problem(key, message, remedy)
 
 
 @rule(CONDITIONS, "ARL212", "Entropy bonus left at its default", "warning")

@@ -50,11 +50,11 @@ def attention_heads(facts: Facts) -> Iterator[Problem]:
     """
     size, heads = facts[_TENSOR], facts["@model.num_attention_heads"]
     kv_heads = facts.get("@model.num_key_value_heads") or heads
-    if facts["train_backend"] == "local" or _shares(size, heads, kv_heads):
+    if facts["train_backend"] == "local" or shares(size, heads, kv_heads):
         return
     what = f"{show(heads)} attention heads" if heads % size else f"{show(kv_heads)} heads of keys and values"
     message = f"{show(size)}{origin(facts, _TENSOR)} devices can't share the model's {what} evenly"
-    usable = [one for one in _fitting(facts) if _shares(one, heads, kv_heads)]
+    usable = [one for one in _fitting(facts) if shares(one, heads, kv_heads)]
     yield Problem(_TENSOR, message, _usable(usable))
 
 
@@ -89,7 +89,8 @@ def _fitting(facts: Facts) -> list[int]:
     return [size for size in range(1, min(devices(facts), _MOST) + 1) if _fits(facts, size)]
 
 
-def _shares(size: int, heads: int, kv_heads: int) -> bool:
+def shares(size: int, heads: int, kv_heads: int) -> bool:
+    """Whether `size` devices take equal parts of the heads; those of keys and values may be copied."""
     even = size % kv_heads == 0 if size >= kv_heads else kv_heads % size == 0
     return heads % size == 0 and even
 

@@ -1,4 +1,4 @@
-"""The length budget: what prompts, responses, turns and batches may take, in tokens (ARL240-244)."""
+"""The length budget: what prompts, responses, turns and batches may take, in tokens (ARL240-246)."""
 
 from __future__ import annotations
 
@@ -105,21 +105,65 @@ def turn_budget(facts: Facts) -> Iterator[Problem]:
     """`max_steps` turns of `max_tokens` each are an upper bound of what a trajectory may take after its prompt.
 
     Turns are rarely that long, so more than fits is a note. It is a warning where a person asked for several turns
-    and for turns so long that not even two of them fit: the first long answer leaves no room for the next turn.
+    and for turns so long that not even two of them fit: the first long answer leaves no room for the next turn. It is
+    one, too, where `max_tokens` is written and not even one such turn fits: no answer can become that long.
     """
     backend = facts["train_backend"]
     turns, each = facts["max_steps"], facts["max_tokens"]
     room = facts["max_model_len"] - facts["max_prompt_length"]
     if backend != "mindspeed_rl":
         room = min(room, facts[key_of(facts, "max_response_length")])
-    if turns * each <= room or room <= 0 or turns == 1 or not wrote_any(facts, ("max_steps", "max_tokens")):
+    alone = facts.wrote("max_tokens") and each > room
+    if (
+        turns * each <= room
+        or room <= 0
+        or not (alone or (turns > 1 and wrote_any(facts, ("max_steps", "max_tokens"))))
+    ):
         return
     message = f"{told(facts, 'max_steps')} x {told(facts, 'max_tokens')} = {show(turns * each)} tokens at most, "
     message += f"but after the prompt there is room for {show(room)}: {_full_turns(room // each)}"
     asked = facts.wrote("max_steps") and facts.wrote("max_tokens")
-    severity: Severity = "warning" if asked and room < 2 * each else "note"
+    severity: Severity = "warning" if alone or (asked and room < 2 * each) else "note"
     key = "max_tokens" if facts.wrote("max_tokens") else "max_steps"
     yield Problem(key, message, _fewer_or_shorter(room, turns, each), severity)
+
+
+@rule(LENGTHS, "ARL245", "Engine with more sequences than tokens", "error")
+def sequences_of_a_pass(facts: Facts) -> Iterator[Problem]:
+    """Every sequence that is decoded takes at least one token of a forward pass of the engine.
+
+    So `max_num_batched_tokens` must not be below `max_num_seqs`; vLLM refuses to start otherwise. The engine of `local`
+    does not look at it.
+    """
+    keys = ("max_num_batched_tokens", "max_num_seqs")
+    tokens, sequences = (facts[key] for key in keys)
+    if facts["train_backend"] != "local" and tokens < sequences and wrote_any(facts, keys):
+        message = f"{show(tokens)} tokens{origin(facts, keys[0])} of a forward pass is less than "
+        message += f"{told(facts, keys[1])}: vLLM refuses to start, since each sequence takes at least one"
+        hint = (
+            f"max_num_seqs: {show(tokens)}, or max_num_batched_tokens: {show(max(sequences, facts['max_model_len']))}"
+        )
+        yield Problem(keys[0], message, hint)
+
+
+@rule(LENGTHS, "ARL246", "Prompts as long as a training sequence", "warning")
+def training_sequence(facts: Facts) -> Iterator[Problem]:
+    """A training sequence of MindSpeed-RL, `seq_len` tokens at most, is a prompt with its response.
+
+    With a `max_prompt_length` that is not below it the longest prompts leave no token of a response to learn from.
+    """
+    keys = ("mindspeed_rl.seq_len", "max_prompt_length")
+    if facts["train_backend"] != "mindspeed_rl":
+        return
+    length, prompt = (facts[key] for key in keys)
+    if prompt < length or not wrote_any(facts, keys):
+        return
+    message = f"{show(length)} tokens{origin(facts, keys[0])}, but {told(facts, keys[1])}: "
+    message += "a prompt of full length leaves no room for a response"
+    limit = facts["max_model_len"]
+    longer = min(2 * prompt, limit) if limit > prompt else 2 * prompt
+    shorter = f", or max_prompt_length: {show(length // 2)}" if length > 1 else ""
+    yield Problem(keys[0], message, f"seq_len: {show(longer)}{shorter}")
 
 
 def _full_turns(count: int) -> str:
@@ -127,5 +171,7 @@ def _full_turns(count: int) -> str:
 
 
 def _fewer_or_shorter(room: int, turns: int, each: int) -> str:
-    hint = f"max_steps: {show(max(1, room // each))}"
+    if room < each:
+        return f"max_tokens: {show(room // turns)}" if room >= turns else f"max_steps: 1 and max_tokens: {show(room)}"
+    hint = f"max_steps: {show(room // each)}"
     return f"{hint}, or max_tokens: {show(room // turns)}" if room >= turns else hint

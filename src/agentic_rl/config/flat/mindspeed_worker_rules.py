@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from agentic_rl.config.flat.backend_rules import MIXTURES
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
-from agentic_rl.config.flat.in_force import origin
+from agentic_rl.config.flat.device_rules import shares
+from agentic_rl.config.flat.in_force import origin, told
 from agentic_rl.config.flat.mindspeed_rules import accepted
 from agentic_rl.config.flat.nearest import Change, divisors, nearest, remedy
 from agentic_rl.config.flat.wording import show
@@ -24,6 +25,17 @@ _WORDS = {
 }
 _EXPERTS = "mindspeed_rl.expert_model_parallel_size"
 _EXTEND = "mindspeed_rl.moe_tp_extend_ep"
+
+_KNOWN: Mapping[str, tuple[str, int, int]] = {
+    "qwen2.5-7b": ("qwen2", 28, 3584),
+    "qwen3-0.6b": ("qwen3", 28, 1024),
+    "qwen3-4b": ("qwen3", 36, 2560),
+    "qwen3-8b": ("qwen3", 36, 4096),
+    "qwen3-32b": ("qwen3", 64, 5120),
+    "qwen3-30b-a3b": ("qwen3_moe", 48, 2048),
+    "qwen3-235b-a22b": ("qwen3_moe", 94, 4096),
+}
+"""`model_name` -> `model_type`, `num_hidden_layers` and `hidden_size` of the published model's `config.json`."""
 
 
 def _hint(layout: Layout, changes: list[Change]) -> str:
@@ -128,6 +140,33 @@ def worker_values(facts: Facts) -> Iterator[Problem]:
             yield Problem(key, message, f"{key.rpartition('.')[2]}: {near[0] if near else words[0]}")
 
 
+@rule(WORKER_RULES, "ARL237", "Mini batch larger than the batch", "warning")
+def mini_batch_above_the_batch(facts: Facts) -> Iterator[Problem]:
+    """A mini batch is a part of a step's batch, so `mini_batch_size` should not be above `global_batch_size`.
+
+    Both count prompts. MindSpeed-RL does not look at it: there is one optimizer step with the whole batch, and the
+    written size is never reached. Left at its default, `mini_batch_size` means that anyway.
+    """
+    batch = KEYS["mindspeed_rl"]["batch"]
+    if facts["train_backend"] == "mindspeed_rl" and facts.wrote(_MINI) and facts[_MINI] > facts[batch]:
+        message = f"{show(facts[_MINI])} prompts are more than {told(facts, batch)}: no mini batch gets that large"
+        yield Problem(_MINI, message, f"mini_batch_size: {show(facts[batch])}")
+
+
+@rule(WORKER_RULES, "ARL239", "Evaluation without data", "warning")
+def evaluation_data(facts: Facts) -> Iterator[Problem]:
+    """`test_only` and `test_before_train` evaluate the model, on MindSpeed-RL with the data of `test_data_path`.
+
+    Without that key there is nothing to evaluate with.
+    """
+    data = "mindspeed_rl.test_data_path"
+    if facts["train_backend"] != "mindspeed_rl" or facts[data] is not None:
+        return
+    for key in ("test_only", "test_before_train"):
+        if facts[key]:
+            yield Problem(key, f"true, but {data} is not set: there is nothing to evaluate with", f"set {data}")
+
+
 @rule(WORKER_MODEL_RULES, "ARL233", "Pipeline stages that do not divide the layers", "error")
 def layers(facts: Facts) -> Iterator[Problem]:
     """Each pipeline stage takes an equal share of the model's layers (`num_hidden_layers` of its `config.json`).
@@ -160,3 +199,72 @@ def positions(facts: Facts) -> Iterator[Problem]:
     if length > limit:
         message = f"{show(length)} tokens{origin(facts, key)}, but the model's context is {show(limit)} tokens"
         yield Problem(key, message, f"seq_len: {show(limit)}")
+
+
+@rule(WORKER_MODEL_RULES, "ARL235", "Training devices that do not divide the attention heads", "warning")
+def training_heads(facts: Facts) -> Iterator[Problem]:
+    """Each device of a tensor-parallel rank takes an equal share of the attention heads, as Megatron demands.
+
+    So `tensor_model_parallel_size` divides the heads (`num_attention_heads` of `config.json`), and divides the heads of
+    keys and values or is a multiple of them. MindSpeed-RL's own check does not look; its workers stop when they start.
+    """
+    if facts["train_backend"] != "mindspeed_rl":
+        return
+    size, heads = facts[_TENSOR], facts["@model.num_attention_heads"]
+    kv_heads = facts.get("@model.num_key_value_heads") or heads
+    if shares(size, heads, kv_heads):
+        return
+    what = f"{show(heads)} attention heads" if heads % size else f"{show(kv_heads)} heads of keys and values"
+    message = f"{show(size)} devices{origin(facts, _TENSOR)} can't share the model's {what} evenly: "
+    message += "Megatron stops the workers"
+    layout = layout_of(facts)
+    changes: list[Change] = [{"tensor": part} for part in divisors(heads, size) if shares(part, heads, kv_heads)]
+    good = nearest(layout, changes, accepted) or nearest(layout, changes, lambda one: True)
+    yield Problem(_TENSOR, message, _hint(layout, good))
+
+
+@rule(WORKER_MODEL_RULES, "ARL236", "Model folder of another architecture", "warning")
+def architecture(facts: Facts) -> Iterator[Problem]:
+    """`model_name` chooses the architecture that MindSpeed-RL trains; the inference engine reads that of the folder.
+
+    The two are one model, so `config.json` in `tokenizer_name_or_path` must have the `model_type`, layers and hidden
+    size of the model that is named. Otherwise the weights can't be handed from training to the engines.
+    """
+    key = "model_name"
+    known = _KNOWN.get(facts[key])
+    if facts["train_backend"] != "mindspeed_rl" or known is None:
+        return
+    found = (facts["@model.model_type"], facts["@model.num_hidden_layers"], facts["@model.hidden_size"])
+    if found == known:
+        return
+    message = f"{facts[key]} is {_architecture(*known)}, but the model in tokenizer_name_or_path is "
+    message += _architecture(*found)
+    near = next((name for name, one in _KNOWN.items() if one == found), None)
+    other = f"the folder of {facts[key]} as tokenizer_name_or_path"
+    yield Problem(key, message, f"model_name: {near}, or {other}" if near else other)
+
+
+def _architecture(model_type: str, layers: int, hidden: int) -> str:
+    return f"{model_type} with {show(layers)} layers of hidden size {show(hidden)}"
+
+
+@rule(WORKER_MODEL_RULES, "ARL238", "Devices that can't share the experts evenly", "warning")
+def expert_share(facts: Facts) -> Iterator[Problem]:
+    """The devices of `expert_model_parallel_size` share the model's experts (`num_experts` of its `config.json`).
+
+    Each takes an equal number; with `moe_tp_extend_ep` the tensor-parallel devices share them as well. Megatron stops
+    the workers otherwise.
+    """
+    if facts["train_backend"] != "mindspeed_rl":
+        return
+    size, count = facts[_EXPERTS], facts["@model.num_experts"]
+    tensor = facts[_TENSOR] if facts[_EXTEND] else 1
+    if not count or count % (size * tensor) == 0:
+        return
+    share = f" x {told(facts, _TENSOR)} = {show(size * tensor)}" if tensor > 1 else ""
+    message = f"{show(size)}{origin(facts, _EXPERTS)}{share} devices can't share the model's {show(count)} experts "
+    message += "evenly: Megatron stops the workers"
+    fitting = [part for part in divisors(count // tensor, size) if count % (part * tensor) == 0]
+    nearby = [*[part for part in fitting if part <= size][-1:], *[part for part in fitting if part > size][:1]]
+    hint = f"expert_model_parallel_size: {' or '.join(map(show, nearby))}" if nearby and count >= tensor else ""
+    yield Problem(_EXPERTS, message, hint or f"tensor_model_parallel_size that divides {show(count)}")

@@ -104,11 +104,19 @@ def _lacking(facts: Facts) -> str:
 def unreached_checkpoints(facts: Facts) -> Iterator[Problem]:
     """There are checkpoints where the run saves, but it would start from the beginning and write over them.
 
-    verl finds the newest one only through `latest_checkpointed_iteration.txt`, which a copied folder may lack. `local`
-    takes only whole checkpoints of its own.
+    verl finds the newest one only through `latest_checkpointed_iteration.txt`. A copied folder may lack it, or it names
+    a step whose folder was removed. `local` takes only whole checkpoints of its own.
     """
-    backend, found = facts["train_backend"], facts["@checkpoint.unreached"]
-    reason = "latest_checkpointed_iteration.txt leads to none of them"
+    backend, found = facts["train_backend"], facts.get("@checkpoint.unreached")
+    pointed = facts.get("@checkpoint.pointed")
+    named = f"names step {show(pointed)}, and there is no global_step_{show(pointed)}"
+    if not found:
+        if pointed is not None:
+            message = f"latest_checkpointed_iteration.txt in {_path(facts, '@checkpoint.folder')} {named}: "
+            hint = f"bring global_step_{show(pointed)} back, remove the file, or {_AFRESH}"
+            yield Problem(key_of(facts, "experiment_name"), message + "the run begins again", hint)
+        return
+    reason = f"latest_checkpointed_iteration.txt {'leads to none of them' if pointed is None else named}"
     if backend == "local":
         reason = "none is a whole checkpoint of train_backend local"
     message = f"{_path(facts, '@checkpoint.folder')} holds {_listed(found)}, but {reason}: "

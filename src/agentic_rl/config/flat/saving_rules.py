@@ -46,8 +46,8 @@ def saved_at_the_end(facts: Facts) -> Iterator[Problem]:
     """A checkpoint of verl and `local` is saved after every `save_freq` steps and after the last one.
 
     With a larger `save_freq` than the run has steps, a run that stops early has nothing to go on from, though going on
-    is what the next start would do. The page's default, 1000, is above the steps of most runs. In a run of fewer than
-    50 steps this is a note.
+    is what the next start would do. The page's default, 1000, is above the steps of most runs, so write a smaller one.
+    In a run of fewer than 50 steps this is a note.
     """
     if facts["train_backend"] == "mindspeed_rl" or not trains(facts):
         return
@@ -57,7 +57,7 @@ def saved_at_the_end(facts: Facts) -> Iterator[Problem]:
         return
     message = f"{show(every)} steps{origin(facts, key)}, but the run has {show(total)} steps: "
     message += "only the last one is saved, and a run that stops early begins again"
-    severity: Severity = "warning" if facts.wrote(key) and total >= WORTH_KEEPING else "note"
+    severity: Severity = "warning" if total >= WORTH_KEEPING else "note"
     yield Problem(key, message, f"save_freq: {show(max(1, total // 5))}", severity)
 
 

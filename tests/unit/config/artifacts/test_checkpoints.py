@@ -98,7 +98,14 @@ def test_checkpoints_that_the_pointer_does_not_lead_to(run: Path, pointer: str |
     of_verl(run, 10, 8)
     of_verl(run, 20, 8)
     (run / POINTER).unlink() if pointer is None else (run / POINTER).write_text(pointer)
-    assert facts() == {"@checkpoint.folder": str(run), "@checkpoint.unreached": (10, 20)}
+    named = {"@checkpoint.pointed": 21} if pointer == "21" else {}
+    assert facts() == {"@checkpoint.folder": str(run), "@checkpoint.unreached": (10, 20), **named}
+
+
+def test_pointer_to_a_checkpoint_that_was_removed(run: Path) -> None:
+    (run / POINTER).write_text("20")
+    assert facts() == {"@checkpoint.folder": str(run), "@checkpoint.pointed": 20}
+    assert facts("local") == {}
 
 
 def test_pointer_may_end_in_a_line_break(run: Path) -> None:

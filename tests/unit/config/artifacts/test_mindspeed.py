@@ -40,13 +40,20 @@ def test_rows_that_can_be_read(name: str, text: str, tmp_path: Path) -> None:
     result = of_data(tmp_path, text, name, ("problem", "answer"))
     assert told(result) == []
     assert result.facts["@train.columns"] == ("problem", "answer")
-    assert result.facts.get("@train.rows") == (2 if name == "rows.jsonl" else None)
+    assert result.facts["@train.rows"] == 2
 
 
 def test_only_the_beginning_of_a_large_file_is_parsed(tmp_path: Path) -> None:
     row = json.dumps({"problem": "ä" * 100_000})
     assert told(of_data(tmp_path, f"{row}\n" * 20)) == []
-    assert told(of_data(tmp_path, "[" + f"{row},\n" * 20, "rows.json")) == []
+    assert told(of_data(tmp_path, "[" + f"{row},\n" * 50, "rows.json")) == []
+    assert "@train.rows" not in of_data(tmp_path, "[" + f"{row},\n" * 50, "rows.json").facts
+
+
+def test_every_row_of_a_list_is_counted(tmp_path: Path) -> None:
+    rows = json.dumps(ROWS * 500)
+    assert of_data(tmp_path, rows, "rows.json").facts["@train.rows"] == 1000
+    assert "is not JSON in row 1001" in told(of_data(tmp_path, f"{rows[:-1]}, oops]", "rows.json"))[0]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,12 @@ def test_rows_that_cannot_be_read(text: str | bytes, said: str, tmp_path: Path) 
     (found,) = told(of_data(tmp_path, text))
     assert found.startswith(f"error ARL452 {DATA}: ")
     assert said in found
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.txt", "rows", "maths_packed_problem_document.bin"])
+def test_files_of_another_kind(name: str, tmp_path: Path) -> None:
+    (line,) = told(of_data(tmp_path, json.dumps(ROWS), name))
+    assert line.startswith(f"error ARL465 {DATA}: {tmp_path / name} ends in neither .json nor .jsonl")
 
 
 def test_each_key_is_a_column(tmp_path: Path) -> None:

@@ -75,6 +75,11 @@ BAD = [
     (config(vocab_size=2.5), "error ARL432", "vocab_size is 2.5"),
     (config(num_key_value_heads=3), "error ARL432", "num_attention_heads is 8, no multiple of num_key_value_heads, 3"),
     (config(architectures=[]), "warning ARL433", "architectures is []"),
+    (config(architectures=["BertForMaskedLM"]), "error ARL438", "'BertForMaskedLM' is no causal language model"),
+    (config(architectures=["Qwen2ForSequenceClassification"]), "error ARL438", "is no causal language model"),
+    (config(architectures=["Qwen2Model"]), "warning ARL438", "is no causal language model"),
+    (config(quantization_config={"quant_method": "awq"}), "warning ARL439", "the weights are quantized ('awq')"),
+    (config(quantization_config={"bits": 4}), "warning ARL439", "the weights are quantized, which"),
     (config(model_type=None), "warning ARL433", "model_type is null"),
     (drop("model.safetensors"), "error ARL434", "has no weights"),
     (many(drop("model.safetensors"), put("adapter_config.json", {})), "error ARL434", "it is an adapter"),
@@ -255,3 +260,24 @@ def test_a_configuration_of_gigabytes_is_not_read(tmp_path: Path) -> None:
     (found,) = told(folder)
     assert found.startswith("error ARL431")
     assert "has 2.1 GB; a file of this kind has at most 4.2 MB" in found
+
+
+@pytest.mark.parametrize(
+    "architecture", ["GPT2LMHeadModel", "Gemma3ForConditionalGeneration", "Phi4ForCausalLMV", "InternVLChatModel"]
+)
+def test_architectures_that_write_text(architecture: str, tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", architectures=[architecture], quantization_config=None)
+    assert told(folder) == []
+
+
+def test_weights_that_are_not_trained(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", architectures=["BertForMaskedLM"], quantization_config={"bits": 4})
+    assert [line[:14] for line in told(folder, train_backend="mindspeed_rl")] == ["warning ARL438"]
+    assert [line[:12] for line in told(folder, test_only=True)] == ["error ARL438"]
+
+
+@pytest.mark.parametrize("backend", ["verl", "local", "mindspeed_rl"])
+def test_a_file_is_no_model(backend: str, tmp_path: Path) -> None:
+    file = write_model(tmp_path / "model") / "config.json"
+    said = [f"error ARL466 {file} is a file; {backend} loads a model from its folder"]
+    assert told(file, train_backend=backend) == ([] if backend == "mindspeed_rl" else said)

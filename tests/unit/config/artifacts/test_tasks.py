@@ -178,3 +178,28 @@ def test_large_files_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     paths["tokenizer_name_or_path"] = write_model(tmp_path / "model")
     found = read_artifacts(paths, max_prompt_length=64).facts["@train.overlong"]
     assert (found.over, found.seen, found.rows, found.complete) == (40, 40, 200, False)
+
+
+def test_unknown_roles_are_named(tmp_path: Path) -> None:
+    roles = ("system", "usr", "tool", "assistant")
+    found = only(look(tmp_path, task_rows(3, prompt=[{"role": role, "content": "?"} for role in roles])))
+    assert (found.severity, found.code) == ("warning", "ARL467")
+    assert "prompt has messages of the role 'usr', which" in found.message
+
+
+@pytest.mark.parametrize("kind", [None, pa.string(), pa.int64()])
+def test_no_answer_in_any_row(kind: pa.DataType | None, tmp_path: Path) -> None:
+    look(tmp_path, task_rows(3, reward_model={"style": "rule", "ground_truth": None}))
+    file = next(tmp_path.iterdir())
+    if kind is not None:
+        answers = pa.StructArray.from_arrays([pa.nulls(3, kind)], ["ground_truth"])
+        table = pq.read_table(file)
+        pq.write_table(table.set_column(table.schema.get_field_index("reward_model"), "reward_model", answers), file)
+    found = only(read_artifacts({KEY: file}))
+    assert (found.severity, found.code) == ("warning", "ARL468")
+    assert found.message.endswith("reward_model.ground_truth is null in every row")
+
+
+def test_an_answer_in_one_row_is_enough(tmp_path: Path) -> None:
+    rows = task_rows(2, reward_model={"ground_truth": None}) + task_rows(1, reward_model={"ground_truth": "1"})
+    assert look(tmp_path, rows).findings == []

@@ -192,6 +192,33 @@ BAD: list[tuple[str, dict[str, Any], str, str, str, str, str]] = [
         "recompute_granularity: full",
     ),
     (
+        "mindspeed_rl",
+        {"mindspeed_rl__mini_batch_size": 10000},
+        "ARL237",
+        "warning",
+        "mindspeed_rl.mini_batch_size",
+        "10000 prompts are more than global_batch_size 16 (the default): no mini batch gets that large",
+        "mini_batch_size: 16",
+    ),
+    (
+        "mindspeed_rl",
+        {"test_before_train": True},
+        "ARL239",
+        "warning",
+        "test_before_train",
+        "true, but mindspeed_rl.test_data_path is not set: there is nothing to evaluate with",
+        "set mindspeed_rl.test_data_path",
+    ),
+    (
+        "mindspeed_rl",
+        {"test_only": True},
+        "ARL239",
+        "warning",
+        "test_only",
+        "true, but mindspeed_rl.test_data_path is not set: there is nothing to evaluate with",
+        "set mindspeed_rl.test_data_path",
+    ),
+    (
         "verl",
         {"verl__train_batch_size": 4, "rollout_n": 3},
         "ARL230",
@@ -264,7 +291,7 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("mindspeed_rl", {"mindspeed_rl__micro_batch_size": 16}),
     ("mindspeed_rl", {"actor_rollout_dispatch_size": 16}),
     ("mindspeed_rl", {"mindspeed_rl__mini_batch_size": 1}),
-    ("mindspeed_rl", {"mindspeed_rl__mini_batch_size": 10000}),
+    ("mindspeed_rl", {"mindspeed_rl__mini_batch_size": 16}),
     ("mindspeed_rl", {"infer_tensor_parallel_size": 8, "mindspeed_rl__tensor_model_parallel_size": 2}),
     ("mindspeed_rl", {"mindspeed_rl__recompute_granularity": "full", "mindspeed_rl__recompute_method": "block"}),
     (
@@ -272,7 +299,11 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
         {"model_name": "qwen3-30b-a3b", "mindspeed_rl__expert_model_parallel_size": 2}
         | {"mindspeed_rl__moe_tp_extend_ep": True, "mindspeed_rl__gemm_gradient_accumulation_fusion": True},
     ),
-    ("mindspeed_rl", {"test_only": True, "mindspeed_rl__adv_estimator": "gae"}),
+    (
+        "mindspeed_rl",
+        {"test_only": True, "mindspeed_rl__adv_estimator": "gae", "mindspeed_rl__test_data_path": "/data/test"},
+    ),
+    ("verl", {"test_before_train": True}),
     ("verl", {}),
     ("verl", {"verl__train_batch_size": 4, "rollout_n": 4}),
     ("verl", {"verl__train_batch_size": 256, "verl__ppo_mini_batch_size": 64, "rollout_n": 5}),
@@ -306,6 +337,16 @@ def test_data_set_smaller_than_a_batch(backend: str, rows: int, batch: Any, ok: 
         assert ("train_batch_size: " in found[0].hint.partition("\n")[0]) == (rows > 0)
 
 
+@pytest.mark.parametrize(("rows", "ok"), [(16, True), (15, False)])
+def test_mindspeed_with_fewer_rows_than_a_batch(rows: int, ok: bool, check: Check) -> None:
+    found = related(check("mindspeed_rl"), train_rows=rows)
+    assert [(one.code, one.severity, one.key) for one in found] == (
+        [] if ok else [("ARL232", "warning", "mindspeed_rl.global_batch_size")]
+    )
+    if not ok:
+        assert found[0].message == "16 prompts (the default), but data_path has 15 rows: not one whole step"
+
+
 def test_rows_matter_to_training_alone(check: Check) -> None:
     assert related(check("verl", test_only=True), train_rows=1) == []
     assert related(check("local", local__val_only=True), train_rows=1) == []
@@ -328,6 +369,59 @@ def test_stages_share_the_layers_evenly(check: Check) -> None:
     assert "3 stages can't share the model's 28 layers evenly" in finding.message
     assert related(staged, model_num_hidden_layers=36) == []
     assert related(check("verl"), model_num_hidden_layers=28) == []
+
+
+@pytest.mark.parametrize(("size", "ok"), [(1, True), (2, True), (4, False), (8, False)])
+def test_training_devices_share_the_heads_evenly(size: int, ok: bool, check: Check) -> None:
+    facts = {"model_num_attention_heads": 14, "model_num_key_value_heads": 2}
+    found = related(check("mindspeed_rl", mindspeed_rl__tensor_model_parallel_size=size), **facts)
+    assert [(one.code, one.severity) for one in found] == ([] if ok else [("ARL235", "warning")])
+    if not ok:
+        assert f"{size} devices can't share the model's 14 attention heads evenly" in found[0].message
+        assert found[0].hint.startswith("tensor_model_parallel_size: 2\n")
+    (finding,) = related(check("mindspeed_rl"), **facts)
+    assert "4 devices (the default) can't share" in finding.message
+
+
+def test_training_devices_share_or_copy_the_heads_of_keys_and_values(check: Check) -> None:
+    facts = {"model_num_attention_heads": 24, "model_num_key_value_heads": 6}
+    (finding,) = related(check("mindspeed_rl"), **facts)
+    assert "the model's 6 heads of keys and values evenly" in finding.message
+    assert related(check("mindspeed_rl"), model_num_attention_heads=28, model_num_key_value_heads=2) == []
+    assert related(check("verl"), **facts) == []
+
+
+def test_the_folder_holds_the_model_that_is_named(check: Check) -> None:
+    facts = {"model_model_type": "qwen3", "model_num_hidden_layers": 36}
+    (finding,) = related(check("mindspeed_rl"), **facts, model_hidden_size=4096)
+    assert (finding.code, finding.severity, finding.key) == ("ARL236", "warning", "model_name")
+    assert finding.message == (
+        "qwen2.5-7b is qwen2 with 28 layers of hidden size 3584, but the model in tokenizer_name_or_path is "
+        "qwen3 with 36 layers of hidden size 4096"
+    )
+    assert finding.hint == "model_name: qwen3-8b, or the folder of qwen2.5-7b as tokenizer_name_or_path"
+    (finding,) = related(check("mindspeed_rl", model_name="qwen3-8b"), **facts, model_hidden_size=64)
+    assert finding.hint == "the folder of qwen3-8b as tokenizer_name_or_path"
+    assert related(check("mindspeed_rl", model_name="qwen3-8b"), **facts, model_hidden_size=4096) == []
+    assert related(check("verl", model_name="qwen2.5-7b"), **facts, model_hidden_size=4096) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "tensor", "extended", "hint"),
+    [
+        (4, 4, False, ""),
+        (32, 4, True, ""),
+        (3, 4, False, "expert_model_parallel_size: 2 or 4"),
+        (64, 4, True, "expert_model_parallel_size: 32"),
+        (1, 3, True, "tensor_model_parallel_size that divides 128"),
+    ],
+)
+def test_devices_share_the_experts_evenly(size: int, tensor: int, extended: bool, hint: str, check: Check) -> None:
+    sizes = {"mindspeed_rl__expert_model_parallel_size": size, "mindspeed_rl__tensor_model_parallel_size": tensor}
+    made = check("mindspeed_rl", model_name="qwen3-30b-a3b", mindspeed_rl__moe_tp_extend_ep=extended, **sizes)
+    found = related(made, model_num_experts=128)
+    assert [(one.code, one.severity, one.hint) for one in found] == ([("ARL238", "warning", hint)] if hint else [])
+    assert related(check("mindspeed_rl"), model_num_experts=0) == []
 
 
 def test_sequences_stay_within_the_model(check: Check) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agentic_rl.config.diagnostics import Finding
 
 Findings = Callable[..., list[Finding]]
-CODES = {"ARL240", "ARL241", "ARL242", "ARL243", "ARL244"}
+CODES = {"ARL240", "ARL241", "ARL242", "ARL243", "ARL244", "ARL245", "ARL246"}
 CONTEXT = {"@model.max_position_embeddings": 32768}
 
 
@@ -67,10 +67,10 @@ BAD = [
     ),
     Bad(
         "mindspeed_rl",
-        {"max_model_len": 8192, "max_prompt_length": 8192},
+        {"max_model_len": 4096, "max_prompt_length": 4096},
         "warning ARL240 max_model_len",
-        "8192 tokens, but max_prompt_length 8192: a prompt of full length leaves no room for a response",
-        "max_model_len: 16384",
+        "4096 tokens, but max_prompt_length 4096: a prompt of full length leaves no room for a response",
+        "max_model_len: 8192",
         "mindspeed-prompt-alone",
     ),
     Bad(
@@ -161,7 +161,7 @@ BAD = [
         "warning ARL244 max_tokens",
         "max_steps 3 x max_tokens 15000 = 45000 tokens at most, but after the prompt there is room for 14336: not even "
         "one full turn fits",
-        "max_steps: 1, or max_tokens: 4778",
+        "max_tokens: 4778",
         "mindspeed-turns",
     ),
     Bad(
@@ -188,8 +188,60 @@ BAD = [
         "note ARL244 max_steps",
         "max_steps 3000 x max_tokens 8192 (the default) = 24576000 tokens at most, but after the prompt there is room "
         "for 2048: not even one full turn fits",
-        "max_steps: 1",
+        "max_steps: 1 and max_tokens: 2048",
         "turns-more-than-tokens",
+    ),
+    Bad(
+        "verl",
+        {"max_steps": 1, "max_tokens": 4096},
+        "warning ARL244 max_tokens",
+        "max_steps 1 x max_tokens 4096 = 4096 tokens at most, but after the prompt there is room for 2048: not even "
+        "one full turn fits",
+        "max_tokens: 2048",
+        "one-turn",
+    ),
+    Bad(
+        "local",
+        {"max_tokens": 2049},
+        "warning ARL244 max_tokens",
+        "max_steps 5 (the default) x max_tokens 2049 = 10245 tokens at most, but after the prompt there is room for "
+        "2048: not even one full turn fits",
+        "max_tokens: 409",
+        "one-turn-of-the-default",
+    ),
+    Bad(
+        "verl",
+        {"max_model_len": 4096, "max_num_batched_tokens": 4096, "max_num_seqs": 4097},
+        "error ARL245 max_num_batched_tokens",
+        "4096 tokens of a forward pass is less than max_num_seqs 4097: vLLM refuses to start, since each sequence "
+        "takes at least one",
+        "max_num_seqs: 4096, or max_num_batched_tokens: 4097",
+        "sequences",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"max_num_seqs": 10000},
+        "error ARL245 max_num_batched_tokens",
+        "8192 tokens (the default) of a forward pass is less than max_num_seqs 10000: vLLM refuses to start, since "
+        "each sequence takes at least one",
+        "max_num_seqs: 8192, or max_num_batched_tokens: 16384",
+        "sequences-above-a-default",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"max_prompt_length": 2048, "mindspeed_rl__seq_len": 2048},
+        "warning ARL246 mindspeed_rl.seq_len",
+        "2048 tokens, but max_prompt_length 2048: a prompt of full length leaves no room for a response",
+        "seq_len: 4096, or max_prompt_length: 1024",
+        "training-sequence",
+    ),
+    Bad(
+        "mindspeed_rl",
+        {"max_prompt_length": 9000},
+        "warning ARL246 mindspeed_rl.seq_len",
+        "8192 tokens (the default), but max_prompt_length 9000: a prompt of full length leaves no room for a response",
+        "seq_len: 16384, or max_prompt_length: 4096",
+        "training-sequence-default",
     ),
 ]
 
@@ -215,7 +267,12 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("verl", {"verl__ppo_max_token_len_per_gpu": 8192}),
     ("local", {"local__ppo_max_token_len_per_gpu": 4096}),
     ("verl", {"max_steps": 4, "max_tokens": 512}),
-    ("verl", {"max_steps": 1, "max_tokens": 4096}),
+    ("verl", {"max_steps": 1, "max_tokens": 2048}),
+    ("verl", {"max_steps": 1}),
+    ("verl", {"max_num_seqs": 8192}),
+    ("local", {"max_num_seqs": 10000}),
+    ("mindspeed_rl", {"max_prompt_length": 8191}),
+    ("verl", {"max_prompt_length": 14336}),
     ("mindspeed_rl", {"max_steps": 7, "max_tokens": 2048}),
 ]
 

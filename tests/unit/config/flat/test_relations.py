@@ -95,6 +95,8 @@ BAD: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("ARL211", "warning", "local", "kl_coef", {"kl_coef": 0.01}),
     ("ARL211", "warning", "mindspeed_rl", "kl_target", {"kl_target": 0.2}),
     ("ARL211", "warning", "verl", "lam", {"lam": 0.95}),
+    ("ARL211", "warning", "mindspeed_rl", "lam", {"lam": 0.95}),
+    ("ARL211", "warning", "mindspeed_rl", "gamma", {"gamma": 0.99}),
     ("ARL211", "warning", "local", "local.sft_lr", {"local__sft_lr": 1e-3}),
     ("ARL212", "warning", "verl", "entropy_coeff", {"entropy_coeff": ...}),
     ("ARL212", "warning", "local", "entropy_coeff", {"entropy_coeff": ...}),
@@ -129,7 +131,7 @@ def test_one_finding_and_no_other(case: tuple[str, str, str, str, dict[str, Any]
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("mindspeed_rl", {"model_name": "qwen3-8b", "kl_penalty": "mse"}),
     ("mindspeed_rl", {"max_model_len": 8192, "mindspeed_rl__seq_len": 8192, "num_node": 2}),
-    ("mindspeed_rl", {"lam": 0.95, "kl_ctrl_type": "adaptive", "kl_target": 0.2}),
+    ("mindspeed_rl", {"lam": 1.0, "gamma": 1.0, "kl_ctrl_type": "adaptive", "kl_target": 0.2}),
     ("verl", {"top_k": -1}),
     ("verl", {"top_k": 0, "min_p": 1e-9, "dtype": "float16", "kl_penalty": "kl"} | {"use_kl_in_reward": True}),
     ("verl", {"verl__ppo_mini_batch_size": 8}),

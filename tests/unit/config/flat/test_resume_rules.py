@@ -144,6 +144,24 @@ BAD = [
         f"write 20 into latest_checkpointed_iteration.txt there, or {AFRESH}",
     ),
     Bad(
+        "verl",
+        {},
+        {**FOLDER, "@checkpoint.unreached": (5, 10), "@checkpoint.pointed": 20},
+        "warning ARL263 verl.experiment_name",
+        "checkpoints/p/e holds 2 checkpoints up to global_step_10, but latest_checkpointed_iteration.txt names step "
+        "20, and there is no global_step_20: the run begins again and writes over them",
+        f"write 10 into latest_checkpointed_iteration.txt there, or {AFRESH}",
+    ),
+    Bad(
+        "verl",
+        {},
+        {**FOLDER, "@checkpoint.pointed": 20},
+        "warning ARL263 verl.experiment_name",
+        "latest_checkpointed_iteration.txt in checkpoints/p/e names step 20, and there is no global_step_20: the run "
+        "begins again",
+        f"bring global_step_20 back, remove the file, or {AFRESH}",
+    ),
+    Bad(
         "local",
         {},
         {**FOLDER, "@checkpoint.unreached": (5,)},

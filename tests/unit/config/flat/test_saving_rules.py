@@ -76,7 +76,7 @@ BAD = [
         "verl",
         {},
         {"@train.rows": 512},
-        "note ARL256 verl.save_freq",
+        "warning ARL256 verl.save_freq",
         "1000 steps (the default), but the run has 128 steps: only the last one is saved, and a run that stops early "
         "begins again",
         "save_freq: 25",
