@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from agentic_rl.config.diagnostics import Finding
+from rule_cases import Bad
 
 Findings = Callable[..., list[Finding]]
 CODES = {"ARL270", "ARL271", "ARL272"}
@@ -25,17 +26,6 @@ def model(heads: int, kv_heads: int | None = None) -> dict[str, Any]:
 
 def shown(count: int, variable: str = "ASCEND_RT_VISIBLE_DEVICES") -> dict[str, Any]:
     return {"@machine.visible_devices": count, "@machine.visible_variable": variable}
-
-
-class Bad(NamedTuple):
-    """A configuration, what was read elsewhere, and the one finding."""
-
-    backend: str
-    changes: dict[str, Any]
-    facts: dict[str, Any]
-    head: str
-    message: str
-    hint: str
 
 
 BAD = [
@@ -134,9 +124,7 @@ BAD = [
 
 @pytest.mark.parametrize("case", BAD, ids=[f"{one.head}-{one.backend}" for one in BAD])
 def test_bad(case: Bad, findings: Findings) -> None:
-    (finding,) = told(findings(case.backend, case.changes, case.facts))
-    assert f"{finding.severity} {finding.code} {finding.key}" == case.head
-    assert (finding.message, finding.hint) == (case.message, case.hint)
+    case.expect(told(findings(case.backend, case.changes, case.facts)))
 
 
 GOOD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from agentic_rl.config.diagnostics import Finding
+from rule_cases import Bad
 
 Findings = Callable[..., list[Finding]]
 CODES = {f"ARL26{number}" for number in range(10)}
@@ -34,17 +35,6 @@ AFRESH = "another experiment_name, which starts afresh"
 
 def told(found: list[Finding]) -> list[Finding]:
     return [one for one in found if one.code in CODES]
-
-
-class Bad(NamedTuple):
-    """A configuration, what lies in the folder of the run, and the one finding."""
-
-    backend: str
-    changes: dict[str, Any]
-    facts: dict[str, Any]
-    head: str
-    message: str
-    hint: str
 
 
 BAD = [
@@ -209,9 +199,7 @@ BAD = [
 
 @pytest.mark.parametrize("case", BAD, ids=[f"{one.head}-{number}" for number, one in enumerate(BAD)])
 def test_bad(case: Bad, findings: Findings) -> None:
-    (finding,) = told(findings(case.backend, case.changes, case.facts))
-    assert f"{finding.severity} {finding.code} {finding.key}" == case.head
-    assert (finding.message, finding.hint) == (case.message, case.hint)
+    case.expect(told(findings(case.backend, case.changes, case.facts)))
 
 
 GOOD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from agentic_rl.config.diagnostics import Finding
+from rule_cases import Bad
 
 Findings = Callable[..., list[Finding]]
 CODES = {"ARL255", "ARL256", "ARL257", "ARL258"}
@@ -15,17 +16,6 @@ CODES = {"ARL255", "ARL256", "ARL257", "ARL258"}
 
 def told(found: list[Finding]) -> list[Finding]:
     return [one for one in found if one.code in CODES]
-
-
-class Bad(NamedTuple):
-    """A configuration, what was read elsewhere, and the one finding."""
-
-    backend: str
-    changes: dict[str, Any]
-    facts: dict[str, Any]
-    head: str
-    message: str
-    hint: str
 
 
 SAVED = {"mindspeed_rl__save_interval": 1}
@@ -127,9 +117,7 @@ BAD = [
 
 @pytest.mark.parametrize("case", BAD, ids=[f"{one.head}-{number}" for number, one in enumerate(BAD)])
 def test_bad(case: Bad, findings: Findings) -> None:
-    (finding,) = told(findings(case.backend, case.changes, case.facts))
-    assert f"{finding.severity} {finding.code} {finding.key}" == case.head
-    assert (finding.message, finding.hint) == (case.message, case.hint)
+    case.expect(told(findings(case.backend, case.changes, case.facts)))
 
 
 GOOD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
