@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         tool,
     )
     from agentic_rl.backends import Trainer
-    from agentic_rl.config import ConfigError, Finding, FlatConfig, Report, check, load_config
+    from agentic_rl.config.diagnostics import ConfigError, Finding, Report
+    from agentic_rl.config.flat import FlatConfig
+    from agentic_rl.config.load import check, load_config
     from agentic_rl.training import train
 
 __all__ = [
@@ -59,7 +61,9 @@ _ROOMS = {
         "register_agent tool"
     ),
     "agentic_rl.backends": "Trainer",
-    "agentic_rl.config": "ConfigError Finding FlatConfig Report check load_config",
+    "agentic_rl.config.diagnostics": "ConfigError Finding Report",
+    "agentic_rl.config.flat": "FlatConfig",
+    "agentic_rl.config.load": "check load_config",
     "agentic_rl.training": "train",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
