@@ -17,6 +17,7 @@ NOBODY = 65534
 # Everything is imported before root's rights are given up: the interpreter may lie in a folder of root's.
 PREAMBLE = f"""
 import difflib, json, os, pathlib, sys
+from agentic_rl.config import artifacts
 from agentic_rl.config.agent_file import check_agent_file
 from agentic_rl.config.load import load
 from agentic_rl.config.secure_paths import check_path, fix_permissions
