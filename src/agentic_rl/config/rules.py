@@ -46,10 +46,14 @@ class MissingFactError(LookupError):
 class Facts:
     """The values of a configuration that did validate, by dotted key."""
 
-    def __init__(self, values: Mapping[str, Any], written: Iterable[str]) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], written: Iterable[str], overridden: Mapping[str, str] | None = None
+    ) -> None:
         self._values = values
         self.written = frozenset(written)
         """The dotted keys that a person wrote (in the file, on the command line, in the environment)."""
+        self.overridden = overridden or {}
+        """Of these, the ones that were not set in the file: `command line` or `environment`."""
 
     def __getitem__(self, key: str) -> Any:
         try:

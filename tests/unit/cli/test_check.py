@@ -144,3 +144,33 @@ def test_the_hook_checks_configurations_and_skips_the_rest(config: Path) -> None
     assert runner.invoke(app, [*arguments, str(config), str(other)]).exit_code == 0
     config.write_text(config.read_text().replace("rollout_n: 4", "rollout_n: 65"))
     assert runner.invoke(app, [*arguments, str(config), str(other)]).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("overrides", "variables", "said"),
+    [
+        (["max_prompt_length=9000"], {}, "max_prompt_length 9000 (from the command line)"),
+        ([], {"AGENTIC_RL__MAX_PROMPT_LENGTH": "9000"}, "max_prompt_length 9000 (from the environment)"),
+        (
+            ["max_prompt_length=9000"],
+            {"AGENTIC_RL__VERL__MAX_RESPONSE_LENGTH": "9001"},
+            "max_prompt_length 9000 (from the command line) + max_response_length 9001 (from the environment)",
+        ),
+    ],
+)
+def test_a_relation_says_where_the_other_values_came_from(
+    overrides: list[str], variables: dict[str, str], said: str, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(f"max_model_len: 4096\n{config.read_text()}")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    shown = runner.invoke(app, ["check", str(config), *overrides])
+    (line,) = [line for line in shown.output.splitlines() if "ARL240" in line]
+    assert f":1:1 error ARL240 max_model_len: 4096 tokens, but {said}" in line
+
+
+def test_of_its_own_value_a_relation_says_it_by_the_place(config: Path) -> None:
+    shown = runner.invoke(app, ["check", str(config), "max_model_len=100"])
+    (line,) = [line for line in shown.output.splitlines() if "ARL240" in line]
+    assert "command line error ARL240 max_model_len: 100 tokens, but" in line.removeprefix("command line: ")
+    assert "from the command line" not in line

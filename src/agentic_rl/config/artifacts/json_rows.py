@@ -1,4 +1,4 @@
-"""The first rows of a JSON or JSONL file, from its first megabyte, and how many there are."""
+"""The first rows of a JSON or JSONL file, from its first megabyte, and all of a small one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def first_rows(file: BinaryIO) -> list[dict[str, Any]]:
     return rows
 
 
-def count_rows(file: BinaryIO, limit: int) -> int | None:
-    """The number of objects in the file; None where it has more than `limit` bytes.
+def all_rows(file: BinaryIO, limit: int) -> Iterator[dict[str, Any]] | None:
+    """The objects in the file, one after the other; None where it has more than `limit` bytes.
 
     Raises:
-        NotUsableError: something else stands among them.
+        NotUsableError: something else stands among them; told when it is reached.
     """
     data = file.read(limit + 1)
-    return sum(1 for _ in _objects(_decoded(data), most=len(data))) if len(data) <= limit else None
+    return _objects(_decoded(data), most=len(data)) if len(data) <= limit else None
 
 
 def _decoded(data: bytes) -> str:

@@ -9,9 +9,12 @@ from typing import Any, BinaryIO
 
 from agentic_rl.config.artifacts.data_pages import MISSING_KEY, NOT_JSON, NOT_PACKED, UNREADABLE_JSON
 from agentic_rl.config.artifacts.json_file import NotUsableError
-from agentic_rl.config.artifacts.json_rows import count_rows, first_rows
+from agentic_rl.config.artifacts.json_prompts import look_at_lines, look_at_objects, prompt_column
+from agentic_rl.config.artifacts.json_rows import all_rows, first_rows
 from agentic_rl.config.artifacts.pages import finding
+from agentic_rl.config.artifacts.prompt_tokens import PromptCounter
 from agentic_rl.config.artifacts.result import Artifacts, Request
+from agentic_rl.config.artifacts.task_rows import Rows
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.secure_paths import CheckedPath, prefix_files
 
@@ -26,15 +29,15 @@ _BLOCK = 1 << 20
 
 
 def read(request: Request) -> Artifacts:
-    """Facts `@train.columns`, `@train.rows` and the same of `@val`, and what is wrong with the data."""
+    """Facts `@train.columns`, `.rows`, `.overlong` and the same of `@val`, and what is wrong with the data."""
     result = Artifacts()
     if request.backend != "mindspeed_rl":
         return result
-    wanted = request.values.get(COLUMNS_KEY) or []
+    wanted, counter = request.values.get(COLUMNS_KEY) or [], PromptCounter(request)
     for name, key in FILES.items():
         value, checked = request.values.get(key), request.checked.get(key)
         if checked is not None and checked.kind == "file":
-            part = _of_file(checked, key, wanted)
+            part = _of_file(checked, key, wanted, counter)
         elif checked is None and isinstance(value, str) and value.startswith("/"):
             part = _of_prefix(value, key, wanted)
         else:
@@ -44,7 +47,7 @@ def read(request: Request) -> Artifacts:
     return result
 
 
-def _of_file(checked: CheckedPath, key: str, wanted: Sequence[str]) -> Artifacts:
+def _of_file(checked: CheckedPath, key: str, wanted: Sequence[str], counter: PromptCounter) -> Artifacts:
     if not checked.path.endswith((".json", ".jsonl")):
         message = f"{checked.path} ends in neither .json nor .jsonl, and a file of preprocessed data is not named whole"
         hint = "write the rows as .jsonl, an object a line; or name the prefix of preprocessed files"
@@ -53,8 +56,8 @@ def _of_file(checked: CheckedPath, key: str, wanted: Sequence[str]) -> Artifacts
         with checked.open() as file:
             rows = first_rows(file)
             facts: dict[str, Any] = {"columns": tuple(dict.fromkeys(name for row in rows for name in row))}
-            count = _rows(file, lines=checked.path.endswith(".jsonl"))
-            facts |= {} if count is None else {"rows": count}
+            column = prompt_column(wanted, facts["columns"])
+            facts |= _of_rows(file, column, counter, lines=checked.path.endswith(".jsonl"))
     except (NotUsableError, OSError) as error:
         said = str(error) if isinstance(error, NotUsableError) else f"can't be read: {error.strerror or error}"
         hint = "a list of objects (.json), or an object a line (.jsonl)"
@@ -62,13 +65,19 @@ def _of_file(checked: CheckedPath, key: str, wanted: Sequence[str]) -> Artifacts
     return Artifacts(facts, [found for name in wanted for found in _lacking(name, rows, checked.path)])
 
 
-def _rows(file: BinaryIO, *, lines: bool) -> int | None:
-    """How many rows there are; None where counting takes too long."""
+def _of_rows(file: BinaryIO, column: str | None, counter: PromptCounter, *, lines: bool) -> dict[str, Any]:
+    """How many rows there are, unless counting takes too long, and the prompts in `column` that are too long."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    if not lines:
-        return count_rows(file, PARSED)
-    return sum(1 for line in file if not line.isspace()) if size <= COUNTED else None
+    if lines:
+        count = sum(1 for line in file if not line.isspace()) if size <= COUNTED else None
+        rows = look_at_lines(file, column, counter.suspicious, counter.keep) if column else Rows()
+    else:
+        objects = all_rows(file, PARSED)
+        rows = look_at_objects(objects or (), column, counter.suspicious, counter.keep)
+        count = None if objects is None else rows.seen
+    found = counter.count(rows, count)
+    return {**({} if count is None else {"rows": count}), **({"overlong": found} if found else {})}
 
 
 def _lacking(name: str, rows: list[dict[str, Any]], path: str) -> list[Finding]:

@@ -34,8 +34,8 @@ class Overlong:
     """Tokens of the longest that was counted; 0 where it was not counted to its end."""
     seen: int
     """Rows looked at."""
-    rows: int
-    """Rows of the file."""
+    rows: int | None
+    """Rows of the file; None where they were not counted."""
     complete: bool
     """Every row was looked at and every long prompt counted; otherwise `over` is the least it can be."""
     estimated: bool = False
@@ -57,7 +57,7 @@ class PromptCounter:
         self.keep = min(MOST_CHARACTERS, max(LEAST_KEPT, 8 * self._limit))
         """Characters of a prompt that are enough to see that it is too long."""
 
-    def count(self, rows: Rows, total: int) -> Overlong | None:
+    def count(self, rows: Rows, total: int | None) -> Overlong | None:
         """How many of the long prompts in `rows` are too long; None where none is."""
         if not rows.texts:
             return None

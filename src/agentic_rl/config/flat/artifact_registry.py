@@ -11,7 +11,7 @@ from typing import Any
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.batch_rules import DATA_RULES
 from agentic_rl.config.flat.device_rules import MODEL_DEVICES
-from agentic_rl.config.flat.findings import Findings, PlaceOf
+from agentic_rl.config.flat.findings import Findings, PlaceOf, overridden
 from agentic_rl.config.flat.length_rules import MODEL_LENGTHS
 from agentic_rl.config.flat.megatron_rules import MEGATRON_RULES
 from agentic_rl.config.flat.memory_rules import MEMORY
@@ -40,6 +40,8 @@ def relate(validated: Validated, artifacts: Mapping[str, Any], place_of: PlaceOf
     """Run the rules that need `artifacts`: what files and the machine say, by keys that begin with `@`."""
     placed = validated.placed
     findings = Findings(place_of, placed.written, placed.written_as)
-    for rule, problem in run(ARTIFACT_RULES, Facts({**validated.values, **artifacts}, placed.written)):
+    outside = overridden(placed.written, placed.written_as, place_of)
+    facts = Facts({**validated.values, **artifacts}, placed.written, outside)
+    for rule, problem in run(ARTIFACT_RULES, facts):
         findings.add(rule.page, problem.key, problem.message, problem.hint, problem.severity)
     return findings.items

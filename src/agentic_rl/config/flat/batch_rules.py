@@ -7,7 +7,7 @@ from math import gcd, lcm
 
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
-from agentic_rl.config.flat.in_force import origin, told, trains
+from agentic_rl.config.flat.in_force import origin, source, told, trains
 from agentic_rl.config.flat.nearest import Change, divisors, multiples, nearest, remedy
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
@@ -35,7 +35,7 @@ def _step(layout: Layout) -> int:
 
 def _mini(facts: Facts, layout: Layout) -> str:
     key = KEYS["verl"]["mini"]
-    return f"ppo_mini_batch_size {show(layout.mini)}{origin(facts, key)}"
+    return f"ppo_mini_batch_size {show(layout.mini)}{source(facts, key)}"
 
 
 def _hint(layout: Layout, changes: Iterable[Change], otherwise: str = "see the table") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agentic_rl.config.flat.in_force import key_of, origin, trains
+from agentic_rl.config.flat.in_force import key_of, source, trains
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -75,7 +75,7 @@ def only_with(facts: Facts) -> Iterator[Problem]:
             key = key_of(facts, name)
             if facts.wrote(key) and facts.get(key) not in (None, *condition.same):
                 message = (
-                    f"{show(facts[key])} has no effect while {needs} is {show(facts[needs])}{origin(facts, needs)}"
+                    f"{show(facts[key])} has no effect while {needs} is {show(facts[needs])}{source(facts, needs)}"
                 )
                 remedy = f"{condition.remedy}; or remove {name}" if condition.can_be_met else f"remove {name}"
                 yield Problem(key, message, remedy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from agentic_rl.config.diagnostics import Finding, Place, Severity
+from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, Finding, Place, Severity
 from agentic_rl.config.rules import Page
 
 PlaceOf = Callable[[str], Place | None]
@@ -36,6 +36,12 @@ class Findings:
         base = key.partition("[")[0]
         written = self._written_as.get(base, base) + key[len(base) :]
         return nearest_place(written, self._place_of) or nearest_place(base, self._place_of) or self._start
+
+
+def overridden(written: Iterable[str], written_as: Mapping[str, str], place_of: PlaceOf) -> dict[str, str]:
+    """Those of the keys `written` that were set outside the file, and where: `command line` or `environment`."""
+    places = ((key, place_of(written_as.get(key, key)) or place_of(key)) for key in written)
+    return {key: place.file for key, place in places if place and place.file in (COMMAND_LINE, ENVIRONMENT)}
 
 
 def nearest_place(key: str, place_of: PlaceOf) -> Place | None:

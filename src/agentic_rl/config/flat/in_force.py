@@ -16,13 +16,19 @@ def key_of(facts: Facts, name: str) -> str:
 
 
 def origin(facts: Facts, key: str) -> str:
-    """` (the default)` where nobody wrote `key`."""
+    """` (the default)` where nobody wrote `key`; for the finding's own key, whose place tells the rest."""
     return "" if facts.wrote(key) else " (the default)"
 
 
+def source(facts: Facts, key: str) -> str:
+    """Where the value of `key` came from, in parentheses, when it was not the file; for any key that is only named."""
+    outside = facts.overridden.get(key)
+    return f" (from the {outside})" if outside else origin(facts, key)
+
+
 def told(facts: Facts, key: str) -> str:
-    """`name value`, and whether the value is the default."""
-    return f"{key.rpartition('.')[2]} {show(facts[key])}{origin(facts, key)}"
+    """`name value`, and where the value came from when it was not the file."""
+    return f"{key.rpartition('.')[2]} {show(facts[key])}{source(facts, key)}"
 
 
 def wrote_any(facts: Facts, keys: Iterable[str]) -> bool:

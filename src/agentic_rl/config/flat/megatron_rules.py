@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentic_rl.config.flat.in_force import origin
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -27,7 +28,7 @@ def parallel_sizes(facts: Facts) -> Iterator[Problem]:
         key = f"mindspeed_rl.{name}"
         size, found = facts[key], facts[fact]
         if size != found:
-            origin = "" if facts.wrote(key) else " (the default)"
-            message = f"{show(size)}{origin}, but {facts['mindspeed_rl.load_params_path']} holds {show(found)} {words}"
+            message = f"{show(size)}{origin(facts, key)}, but "
+            message += f"{facts['mindspeed_rl.load_params_path']} holds {show(found)} {words}"
             hint = f"{name}: {show(found)}, or convert the model for {show(size)}"
             yield Problem(key if facts.wrote(key) else "mindspeed_rl.load_params_path", message, hint)

@@ -67,7 +67,9 @@ def mini_batch_of_nothing(facts: Facts) -> Iterator[Problem]:
     samples = layout.mini * layout.group
     if samples >= layout.ranks:
         return
-    message = f"{show(layout.mini)} prompts{origin(facts, _MINI)} x rollout_n {layout.group} = {show(samples)} samples "
+    message = (
+        f"{show(layout.mini)} prompts{origin(facts, _MINI)} x {told(facts, 'rollout_n')} = {show(samples)} samples "
+    )
     message += f"for {show(layout.ranks)} data-parallel ranks: a rank gets none, and training stops at its first update"
     smallest = -(-layout.ranks // layout.group)
     yield Problem(_MINI, message, _hint(layout, [{"mini": smallest}]))
@@ -87,7 +89,7 @@ def resharding(facts: Facts) -> Iterator[Problem]:
         return  # ARL270 speaks of devices that are left over
     key = "infer_tensor_parallel_size"
     message = f"{show(layout.inference_tensor)} devices{origin(facts, key)} for an engine do not fit "
-    message += f"tensor_model_parallel_size {show(layout.tensor)}{origin(facts, _TENSOR)} in training "
+    message += f"{told(facts, _TENSOR)} in training "
     message += f"on {show(layout.devices)} devices: the weights can't be handed over"
     changes: list[Change] = [{"inference_tensor": size} for size in divisors(layout.devices, layout.inference_tensor)]
     good = nearest(layout, changes, lambda one: accepted(one) and _can_reshard(one))

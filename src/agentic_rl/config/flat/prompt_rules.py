@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from agentic_rl.config.flat.in_force import origin, source
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
     from agentic_rl.config.artifacts.prompt_tokens import Overlong
 
 PROMPT_RULES: list[Rule] = []
+KEYS = {
+    "verl": {"train": "verl.train_files", "val": "verl.val_files"},
+    "local": {"train": "local.train_files", "val": "local.val_files"},
+    "mindspeed_rl": {"train": "mindspeed_rl.data_path", "val": "mindspeed_rl.test_data_path"},
+}
+"""The keys of the data by backend."""
 
 
 @rule(PROMPT_RULES, "ARL451", "Prompts longer than max_prompt_length", "warning")
@@ -19,24 +26,28 @@ def overlong_prompts(facts: Facts) -> Iterator[Problem]:
     """Some prompts of the data have more tokens than `max_prompt_length`.
 
     The tokens are counted with the model's own tokenizer, without those that the chat template adds; in large files a
-    spread sample of the rows is counted. verl 0.9.1 cuts such a prompt at its left, whatever `truncation` says, so the
-    system message goes first. local does what `truncation` says; with `error` the rollouts of such a prompt fail. Raise
-    the limit (and `max_model_len` with it), or filter the rows.
+    spread sample of the rows is counted. In JSON rows the prompt is the column of `dataset_additional_keys` that is
+    called `prompt`, `problem`, `question`, `query` or `instruction`.
+
+    verl 0.9.1 cuts such a prompt at its left, whatever `truncation` says, so the system message goes first. local does
+    what `truncation` says; with `error` the rollouts of such a prompt fail. MindSpeed-RL (master, 05a90d7) leaves such
+    a row out without a word (`get_packed_indexed_dataset`, which keeps what has fewer tokens than the limit). Raise the
+    limit (and `max_model_len` with it), or filter the rows.
     """
     limit = facts["max_prompt_length"]
     for name in ("train", "val"):
         found: Overlong | None = facts.get(f"@{name}.overlong")
         if found is not None:
-            key = f"{facts['train_backend']}.{name}_files"
-            origin = "" if facts.wrote("max_prompt_length") else " (the default)"
-            message = f"{show(limit)} tokens{origin}, but {_how_many(found)} of {facts[key]} {_have(found)}"
+            key = KEYS[facts["train_backend"]][name]
+            message = f"{show(limit)} tokens{origin(facts, 'max_prompt_length')}, but "
+            message += f"{_how_many(found)} of {facts[key]} {_have(found)}"
             yield Problem("max_prompt_length", f"{message}; {_consequence(facts)}", _hint(facts, found, limit))
 
 
 def _how_many(found: Overlong) -> str:
-    if found.complete:
+    if found.complete:  # the rows were counted then
         return f"{found.over:,} of {found.rows:,} prompts"
-    looked_at = "" if found.seen == found.rows else f" looked at (of {found.rows:,})"
+    looked_at = "" if found.seen == found.rows else " looked at" + (f" (of {found.rows:,})" if found.rows else "")
     return f"{'about' if found.estimated else 'at least'} {found.over:,} of the {found.seen:,} prompts{looked_at}"
 
 
@@ -49,9 +60,11 @@ def _have(found: Overlong) -> str:
 def _consequence(facts: Facts) -> str:
     if facts["train_backend"] == "verl":
         return "verl 0.9.1 cuts them at the left"
+    if facts["train_backend"] == "mindspeed_rl":
+        return "MindSpeed-RL leaves their rows out"
     side = facts["local.truncation"]
-    origin = "" if facts.wrote("local.truncation") else " (the default)"
-    return f"with truncation {side}{origin} " + ("their rollouts fail" if side == "error" else "they are cut")
+    result = "their rollouts fail" if side == "error" else "they are cut"
+    return f"with truncation {side}{source(facts, 'local.truncation')} {result}"
 
 
 def _hint(facts: Facts, found: Overlong, limit: int) -> str:

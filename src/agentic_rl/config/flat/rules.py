@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from agentic_rl.config.diagnostics import Severity
-from agentic_rl.config.flat.in_force import key_of, origin
+from agentic_rl.config.flat.in_force import key_of, origin, source, told
 from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -25,7 +25,7 @@ def mini_batch(facts: Facts) -> Iterator[Problem]:
     if mini <= batch:
         return
     if facts.wrote(mini_key):
-        message = f"{mini} prompts, but train_batch_size is {batch} prompts{origin(facts, batch_key)}"
+        message = f"{mini} prompts, but train_batch_size is {batch} prompts{source(facts, batch_key)}"
         message += "; a mini batch can't be larger"
         yield Problem(mini_key, message, f"ppo_mini_batch_size: {batch}")
     else:
@@ -43,7 +43,7 @@ def clip_cov_bounds(facts: Facts) -> Iterator[Problem]:
     low, high = facts[low_key], facts[high_key]
     if low >= high:
         message = f"{yaml_text(low)}{origin(facts, low_key)} is not below policy_loss_clip_cov_ub, "
-        message += f"{yaml_text(high)}{origin(facts, high_key)}; the lower bound must be the smaller one"
+        message += f"{yaml_text(high)}{source(facts, high_key)}; the lower bound must be the smaller one"
         key = low_key if facts.wrote(low_key) else high_key
         yield Problem(key, message, "policy_loss_clip_cov_lb: 1.0 and policy_loss_clip_cov_ub: 5.0")
 
@@ -53,7 +53,8 @@ def both_kl(facts: Facts) -> Iterator[Problem]:
     """The KL divergence goes into the reward (`use_kl_in_reward`) or into the loss (`use_kl_loss`), not into both."""
     key = key_of(facts, "use_kl_loss")
     if facts[key] and facts["use_kl_in_reward"]:
-        yield Problem(key, "use_kl_loss and use_kl_in_reward are both true; use one of them", "use_kl_in_reward: false")
+        message = f"use_kl_loss and use_kl_in_reward{source(facts, 'use_kl_in_reward')} are both true; use one of them"
+        yield Problem(key, message, "use_kl_in_reward: false")
 
 
 @rule(RELATIONS, "ARL205", "Two final learning rates", "error")
@@ -64,9 +65,8 @@ def final_learning_rate(facts: Facts) -> Iterator[Problem]:
     """
     lr, min_lr = facts["lr"], facts["min_lr"]
     if min_lr > lr:
-        message = (
-            f"{yaml_text(min_lr)} is above lr, {yaml_text(lr)}{origin(facts, 'lr')}; it is the lowest learning rate"
-        )
+        message = f"{yaml_text(min_lr)} is above lr, {yaml_text(lr)}{source(facts, 'lr')}; "
+        message += "it is the lowest learning rate"
         # MindSpeed-RL's own check does not look at it; Megatron stops the workers later.
         later: Severity | None = "warning" if facts["train_backend"] == "mindspeed_rl" else None
         yield Problem("min_lr", message, "min_lr: 0.0", later)
@@ -74,9 +74,8 @@ def final_learning_rate(facts: Facts) -> Iterator[Problem]:
     key = key_of(facts, "min_lr_ratio")
     ratio = facts[key]
     if facts.wrote(key) and facts.wrote("min_lr") and not math.isclose(ratio * lr, min_lr, rel_tol=1e-3):
-        message = (
-            f"{yaml_text(ratio)} of lr {yaml_text(lr)} is {yaml_text(ratio * lr)}, but min_lr is {yaml_text(min_lr)}"
-        )
+        message = f"{yaml_text(ratio)} of {told(facts, 'lr')} is {yaml_text(ratio * lr)}, "
+        message += f"but min_lr is {yaml_text(min_lr)}{source(facts, 'min_lr')}"
         one_is_default = not (ratio and min_lr)
         message += ": the one that is not 0 holds" if one_is_default else ""
         severity: Severity = "warning" if one_is_default else "error"
@@ -88,7 +87,7 @@ def decay_is_off(facts: Facts) -> Iterator[Problem]:
     """With `warmup_style: constant` the learning rate stays at `lr`; `min_lr` has no effect."""
     style = key_of(facts, "warmup_style")
     if facts[style] == "constant" and facts["min_lr"] > 0:
-        message = f"{yaml_text(facts['min_lr'])} has no effect: warmup_style is constant{origin(facts, style)}"
+        message = f"{yaml_text(facts['min_lr'])} has no effect: warmup_style is constant{source(facts, style)}"
         yield Problem("min_lr", message, "warmup_style: cosine, or remove min_lr")
 
 
@@ -97,7 +96,8 @@ def evaluation_only(facts: Facts) -> Iterator[Problem]:
     """The run evaluates without training when `test_only` or the section's `val_only` is true."""
     key = key_of(facts, "val_only")
     if facts.wrote(key) and facts.wrote("test_only") and facts[key] != facts["test_only"]:
-        message = f"val_only is {show(facts[key])} and test_only is {show(facts['test_only'])}: "
+        message = f"val_only is {show(facts[key])} and test_only is {show(facts['test_only'])}"
+        message += f"{source(facts, 'test_only')}: "
         yield Problem(key, message + "the one that is true holds, nothing is trained", "write the same for both")
 
 
@@ -111,7 +111,8 @@ def evaluation_before_training(facts: Facts) -> Iterator[Problem]:
     shared, own = facts["test_before_train"], facts[key]
     if not facts.wrote("test_before_train") or shared == own:
         return
-    message = f"val_before_train is {show(own)}{origin(facts, key)} and test_before_train is {show(shared)}: "
+    message = f"val_before_train is {show(own)}{source(facts, key)} and test_before_train is {show(shared)}"
+    message += f"{source(facts, 'test_before_train')}: "
     message += "the one that is true holds, the untrained model is evaluated"
     if facts.wrote(key):
         yield Problem(key, message, "write the same for both")
@@ -126,7 +127,8 @@ def nodes_of_verl(facts: Facts) -> Iterator[Problem]:
         return
     own, shared = facts["verl.nnodes"], facts["num_node"]
     if own != shared:
-        yield Problem("num_node", f"{show(shared)} nodes, but verl.nnodes is {show(own)}", "remove num_node")
+        message = f"{show(shared)} nodes, but verl.nnodes is {show(own)}{source(facts, 'verl.nnodes')}"
+        yield Problem("num_node", message, "remove num_node")
 
 
 @rule(RELATIONS, "ARL210", "Training sequences longer than the engine's", "error")
@@ -138,5 +140,5 @@ def sequence_length(facts: Facts) -> Iterator[Problem]:
     length, limit = facts[key], facts["max_model_len"]
     if length > limit:
         message = f"{show(length)} tokens{origin(facts, key)}, but max_model_len is {show(limit)} tokens"
-        message += f"{origin(facts, 'max_model_len')}; seq_len can't be above it"
+        message += f"{source(facts, 'max_model_len')}; seq_len can't be above it"
         yield Problem(key, message, f"seq_len: {show(limit)}, or max_model_len: {show(length)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.findings import Findings, PlaceOf
+from agentic_rl.config.flat.findings import Findings, PlaceOf, overridden
 from agentic_rl.config.flat.needs import report_missing, report_other_sections
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.placing import place
@@ -44,7 +44,8 @@ def validate(tree: Mapping[str, Any], place_of: PlaceOf) -> Validated:
     sound = all(item.severity != "error" for item in findings.items)
     report_other_sections(placed, lacking, findings)
     values = values_of(whole, placed, lacking)
-    for rule, problem in run(rules_for(placed.backend), Facts(values, placed.written)):
+    outside = overridden(placed.written, placed.written_as, place_of)
+    for rule, problem in run(rules_for(placed.backend), Facts(values, placed.written, outside)):
         findings.add(rule.page, problem.key, problem.message, problem.hint, problem.severity)
     unfinished = {key.partition(".")[0]: None for key in lacking}
     config = whole.model_copy(update=unfinished) if sound else None

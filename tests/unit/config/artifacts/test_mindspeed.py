@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.config.artifacts import Artifacts, read
+from agentic_rl.config.artifacts import Artifacts, json_prompts, mindspeed_data, read
 from agentic_rl.config.flat.megatron_rules import MEGATRON_RULES
 from agentic_rl.config.rules import Facts, run
-from artifact_doubles import read_artifacts
+from artifact_doubles import read_artifacts, write_model
 
 DATA, LOAD = "mindspeed_rl.data_path", "mindspeed_rl.load_params_path"
 SIZES = {"mindspeed_rl.tensor_model_parallel_size": 2, "mindspeed_rl.pipeline_model_parallel_size": 1}
@@ -197,3 +197,63 @@ def test_sizes_of_a_checkpoint(tensor: int, pipeline: int, written: bool, key: s
     )
     problems = [problem for _, problem in run(MEGATRON_RULES, facts)]
     assert [(one.key, one.message) for one in problems] == ([(key, said)] if key else [])
+
+
+def overlong(path: Path, rows: list[dict[str, Any]], name: str = "rows.jsonl", **values: Any) -> Any:
+    text = json.dumps(rows) if name.endswith(".json") else "\n".join(map(json.dumps, rows))
+    (path / name).write_text(text)
+    paths = {DATA: path / name, "tokenizer_name_or_path": write_model(path / "model")}
+    chosen = {
+        "train_backend": "mindspeed_rl",
+        "dataset_additional_keys": ["problem", "answer"],
+        "max_prompt_length": 64,
+    }
+    return read_artifacts(paths, **{**chosen, **values}).facts.get("@train.overlong")
+
+
+LONG = {"problem": "é" * 35, "answer": "short"}
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_long_prompts_of_json_rows_are_counted_with_the_tokenizer(name: str, tmp_path: Path) -> None:
+    rows = [*ROWS, LONG, {**LONG, "problem": "x" * 66}]
+    found = overlong(tmp_path, rows, name)
+    assert (found.over, found.longest, found.rows, found.complete, found.estimated) == (2, 70, 4, True, False)
+    assert overlong(tmp_path, rows, name, max_prompt_length=70) is None
+
+
+@pytest.mark.parametrize("row", [{"problem": "1", "answer": "x" * 100}, {"problem": "1", "note": "x" * 100}])
+def test_a_long_answer_or_a_column_that_is_not_read_is_no_long_prompt(row: dict[str, str], tmp_path: Path) -> None:
+    assert overlong(tmp_path, [row]) is None
+
+
+def test_the_messages_of_a_prompt_count_together(tmp_path: Path) -> None:
+    messages = [{"role": "system", "content": "s" * 40}, {"role": "user", "content": "u" * 40}, {"role": "user"}, "?"]
+    chosen = {"dataset_additional_keys": ["problem", "prompt"]}
+    assert overlong(tmp_path, [{"prompt": messages, "problem": "x"}], **chosen).longest == 80
+    assert overlong(tmp_path, [{"prompt": messages[1:], "problem": "x" * 100}], **chosen) is None
+
+
+def test_a_damaged_row_among_long_ones_does_not_stop_the_counting(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"problem": "1"}\n' * 100 + "[" * 100_000 + "\n" + json.dumps(LONG))
+    paths = {DATA: tmp_path / "rows.jsonl", "tokenizer_name_or_path": write_model(tmp_path / "model")}
+    chosen = {"train_backend": "mindspeed_rl", "dataset_additional_keys": ["problem"], "max_prompt_length": 64}
+    assert read_artifacts(paths, **chosen).facts["@train.overlong"].over == 1
+
+
+def test_of_a_large_file_blocks_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_prompts, "WHOLE", 1000)
+    monkeypatch.setattr(json_prompts, "BLOCK", 1000)
+    monkeypatch.setattr(mindspeed_data, "COUNTED", 1000)
+    found = overlong(tmp_path, [LONG] * 10_000)
+    assert found.rows is None
+    assert not found.complete
+    assert found.over == found.seen
+    assert 100 < found.seen < 500
+
+
+def test_only_so_much_of_long_rows_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_prompts, "MOST_PARSED", 2000)
+    found = overlong(tmp_path, [LONG] * 100)
+    assert (found.complete, found.rows) == (False, 100)
+    assert 0 < found.over == found.seen < 20
