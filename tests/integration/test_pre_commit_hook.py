@@ -1,4 +1,4 @@
-"""The hook as pre-commit itself runs it: installed from this repository and the package index into an environment of its own."""
+"""The hook as pre-commit itself runs it: installed into an environment of its own, from here and the package index."""
 
 from __future__ import annotations
 
