@@ -14,9 +14,9 @@ from agentic_rl.agents import AgentFileError, DuplicateAgentError, UnknownAgentE
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import TrainingError
+from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.local.data import TaskTable
 from agentic_rl.backends.local.data_files import TASK_COLUMNS, DataFile
-from agentic_rl.backends.local.interrupts import Interrupts
 from agentic_rl.backends.local.policy import PolicyError, load_policy, resolve_device
 from agentic_rl.backends.local.settings import local_section
 from agentic_rl.backends.local.warmup import DemonstrationError

@@ -7,13 +7,13 @@ moment leaves either the old state or the new one; hidden leftovers are removed 
 from __future__ import annotations
 
 import contextlib
-import errno
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentic_rl.backends.disk import remedy
 from agentic_rl.backends.errors import SaveError
 from agentic_rl.backends.local.manifest import NAME, Manifest, TornCheckpointError, readable
 from agentic_rl.config.writing import make_folder, rename_folder_into_place, replace_file
@@ -24,11 +24,6 @@ SAVING, REMOVING = ".saving_", ".removing_"
 UNFINISHED_FILE = re.compile(r"\.[0-9a-f]{16}\.tmp")
 """What `config.writing.replace_file` leaves when the process is killed in it."""
 STEP_FOLDER = re.compile(r"global_step_(\d+)")
-
-FULL = {errno.ENOSPC, errno.EDQUOT}
-"""What the system says when there is no room left, on the disk or for this user."""
-OF_RUST = re.compile(r"\(os error (\d+)\)")
-"""How safetensors tells the system's number, in the text alone."""
 
 EVERYTHING = ("model", "optimizer", "extra")
 NEEDED = ({"model", "hf_model"}, {"optimizer"}, {"extra"})
@@ -151,15 +146,3 @@ def _save_errors(saving: Path) -> Iterator[None]:
             f"the checkpoint can't be written below {saving.parent}: {reason}; the earlier checkpoints are whole",
             f"{remedy(error)}, then start again",
         ) from error
-
-
-def remedy(error: OSError) -> str:
-    """What to do about a checkpoint or folder that can't be written or read."""
-    number = error.errno
-    if number is None and (told := OF_RUST.search(str(error))):
-        number = int(told[1])
-    if number in FULL:
-        return "make room (each checkpoint has about three times the size of the model)"
-    if number == errno.EFBIG:
-        return "raise the limit of a file's size (`ulimit -f`)"
-    return "check the folder's owner and mode"

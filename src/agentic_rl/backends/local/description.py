@@ -10,9 +10,10 @@ from agentic_rl.backends.base import Plan
 from agentic_rl.backends.local.checkpoint_store import Checkpoint
 from agentic_rl.backends.local.devices import ENVIRONMENT
 from agentic_rl.backends.local.progress import Progress
-from agentic_rl.backends.local.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, TRAJECTORIES, VERSIONS, run_path
+from agentic_rl.backends.local.run_folder import TRAJECTORIES
 from agentic_rl.backends.local.settings import evaluation_due, local_section, resolved
-from agentic_rl.config.memory import estimate
+from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, VERSIONS, run_path
+from agentic_rl.config.memory import estimate, why_no_estimate
 
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
@@ -43,7 +44,8 @@ def describe(loaded: Loaded, total: int, start: Start) -> Plan:
         environment=ENVIRONMENT,
         processes=[f"this one, with {section.threads} thread{'s' * (section.threads > 1)} for tensor operations"],
         devices=[config.device],
-        memory=estimate({**loaded.values, **loaded.facts}),
+        memory=estimate(known),
+@@no_memory=why_no_estimate(known),
         reads=[checked.path for checked in loaded.checked.values()],
         writes=[str(folder / name) for name in written] + [str(folder / "global_step_N")],
     )

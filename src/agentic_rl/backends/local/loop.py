@@ -11,15 +11,15 @@ import torch
 
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import DivergedError
+from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.local import random_states
 from agentic_rl.backends.local.checkpoint import Learned
 from agentic_rl.backends.local.data import DataOrder, TaskTable, rollout_seed
 from agentic_rl.backends.local.evaluation import Roll, evaluate
-from agentic_rl.backends.local.interrupts import Interrupts
 from agentic_rl.backends.local.learner import NonFiniteLossError
 from agentic_rl.backends.local.progress import Progress
 from agentic_rl.backends.local.rollouts import refuse_failures, rollout_metrics, to_sample
-from agentic_rl.backends.local.run_folder import FAILED_BATCH, RunFolder
+from agentic_rl.backends.local.run_folder import FAILED_BATCH, LocalRunFolder
 from agentic_rl.backends.local.settings import evaluation_due
 from agentic_rl.backends.local.trajectory_log import TrajectoryLog
 from agentic_rl.tracking import Phase, Tracker
@@ -47,7 +47,7 @@ class TrainingLoop:
         section: LocalSection,
         parts: Parts,
         *,
-        folder: RunFolder,
+        folder: LocalRunFolder,
         tracker: Tracker,
         interrupts: Interrupts,
         progress: Progress,
@@ -147,7 +147,7 @@ class TrainingLoop:
         self._tracker.log(phase, self.progress.step, metrics)
 
 
-def diverged(where: str, error: NonFiniteLossError, folder: RunFolder) -> DivergedError:
+def diverged(where: str, error: NonFiniteLossError, folder: LocalRunFolder) -> DivergedError:
     """Save the samples that the number came from, and say where the run stopped."""
     path = folder.write_lines(FAILED_BATCH, [vars(sample) for sample in error.samples])
     return DivergedError(

@@ -11,6 +11,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from agentic_rl.agents import ToolAgent
 from agentic_rl.backends.base import ExitReason, TrainResult
+from agentic_rl.backends.interrupts import Interrupts, StopRequestedError
 from agentic_rl.backends.local import random_states
 from agentic_rl.backends.local.assembly import Roller, build_agent, build_policy, read_tasks, user_errors
 from agentic_rl.backends.local.checkpoint import Learned, load_weights
@@ -18,11 +19,10 @@ from agentic_rl.backends.local.checkpoint_store import EVERYTHING, Checkpoint
 from agentic_rl.backends.local.data import conversations
 from agentic_rl.backends.local.data_files import DataFile
 from agentic_rl.backends.local.evaluation import evaluate
-from agentic_rl.backends.local.interrupts import Interrupts, StopRequestedError
 from agentic_rl.backends.local.learner import Learner, NonFiniteLossError
 from agentic_rl.backends.local.loop import Parts, TrainingLoop, diverged
 from agentic_rl.backends.local.progress import Progress, changed_settings
-from agentic_rl.backends.local.run_folder import RunFolder
+from agentic_rl.backends.local.run_folder import LocalRunFolder
 from agentic_rl.backends.local.settings import SFT_FILES, TRAIN_FILES, VAL_FILES, local_section, resolved
 from agentic_rl.backends.local.warmup import supervised_warmup
 from agentic_rl.tracking import Tracker
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Run:
     """Trains or evaluates in one run folder; everything that costs time begins here."""
 
-    def __init__(self, loaded: Loaded, folder: RunFolder, tracker: Tracker, interrupts: Interrupts) -> None:
+    def __init__(self, loaded: Loaded, folder: LocalRunFolder, tracker: Tracker, interrupts: Interrupts) -> None:
         self._loaded = loaded
         self._config = loaded.require()
         self._section = local_section(self._config)

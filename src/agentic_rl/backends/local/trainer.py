@@ -10,18 +10,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agentic_rl.backends.base import Plan, Trainer, TrainResult
+from agentic_rl.backends.disk import disk_errors
 from agentic_rl.backends.errors import TrainingError
 from agentic_rl.backends.findings import CANNOT_RESUME, finding
-from agentic_rl.backends.local import description, run_folder
+from agentic_rl.backends.interrupts import Interrupts, StopRequestedError
+from agentic_rl.backends.local import description
 from agentic_rl.backends.local.checkpoint_store import Checkpoint, CheckpointStore, resumable
 from agentic_rl.backends.local.data import total_steps
 from agentic_rl.backends.local.data_files import DataFile
 from agentic_rl.backends.local.description import Start
 from agentic_rl.backends.local.devices import check_device, check_packages, prepare_threads
-from agentic_rl.backends.local.interrupts import Interrupts, StopRequestedError
 from agentic_rl.backends.local.progress import Progress
-from agentic_rl.backends.local.run_folder import RunFolder
+from agentic_rl.backends.local.run_folder import LocalRunFolder, opened
 from agentic_rl.backends.local.settings import TRAIN_FILES, evaluation_due, local_section
+from agentic_rl.backends.run_folder import CURVE, EVALUATION, METRICS, TENSORBOARD, run_path
 from agentic_rl.config.diagnostics import ConfigError, Finding, Report
 from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker, console_tracker, log_lines_to
 
@@ -80,29 +82,29 @@ class LocalTrainer(Trainer):
 
     def _start(self) -> Start:
         """Where `fit` would begin, by the checkpoints that are there now; nothing is made or removed."""
-        path = run_folder.run_path(self._section.project_name, self._section.experiment_name)
+        path = run_path(self._section.project_name, self._section.experiment_name)
         skipped: list[str] = []
-        with run_folder.disk_errors(path):
+        with disk_errors(path):
             checkpoint = CheckpointStore(path).newest(skipped.append) if path.is_dir() else None
             return Start(checkpoint, checkpoint is not None and self._finished(checkpoint), skipped)
 
     @contextlib.contextmanager
-    def _session(self) -> Iterator[tuple[RunFolder, Tracker, Interrupts]]:
+    def _session(self) -> Iterator[tuple[LocalRunFolder, Tracker, Interrupts]]:
         self._refuse_errors()
         _refuse_running_loop()
         console = console_tracker()
-        path = run_folder.run_path(self._section.project_name, self._section.experiment_name)
+        path = run_path(self._section.project_name, self._section.experiment_name)
         with (
             contextlib.closing(console),
             log_lines_to(console),
-            run_folder.disk_errors(path),
-            run_folder.opened(path) as folder,
+            disk_errors(path),
+            opened(path) as folder,
             Interrupts(lambda name: console.note(_stopping(name))) as interrupts,
         ):
             yield folder, console, interrupts
 
     def _train(
-        self, folder: RunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
+        self, folder: LocalRunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
     ) -> TrainResult:
         prepare_threads(self._section.threads)
         from agentic_rl.backends.local.run import Run
@@ -117,26 +119,26 @@ class LocalTrainer(Trainer):
         )  # below the bar: the last line
         return result
 
-    def _drawn(self, folder: RunFolder, console: Tracker) -> bool:
+    def _drawn(self, folder: LocalRunFolder, console: Tracker) -> bool:
         """Draw the learning curve. The run is safe by now, so a picture that can't be made is no failure."""
         title = f"{self._section.project_name} / {self._section.experiment_name}"
         try:
             from agentic_rl.tracking.curve import draw
 
-            return draw(folder.path / run_folder.METRICS, folder.path / run_folder.CURVE, title)
+            return draw(folder.path / METRICS, folder.path / CURVE, title)
         except (ImportError, OSError) as error:
             console.note(f"warning: no learning curve: {error}")
             return False
 
-    def _tensorboard(self, folder: RunFolder, checkpoint: Checkpoint | None) -> list[Tracker]:
+    def _tensorboard(self, folder: LocalRunFolder, checkpoint: Checkpoint | None) -> list[Tracker]:
         if not self._config.use_tensorboard:
             return []
         from agentic_rl.tracking.tensorboard import TensorBoardTracker
 
-        return [TensorBoardTracker(folder.path / run_folder.TENSORBOARD, checkpoint.step if checkpoint else 0)]
+        return [TensorBoardTracker(folder.path / TENSORBOARD, checkpoint.step if checkpoint else 0)]
 
     def _evaluated(
-        self, folder: RunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
+        self, folder: LocalRunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
     ) -> TrainResult:
         prepare_threads(self._section.threads)
         from agentic_rl.backends.local.run import Run
@@ -149,7 +151,7 @@ class LocalTrainer(Trainer):
             console.note("interrupted: the evaluation is not complete")
             return TrainResult(step, "interrupted", checkpoint=path)
         console.log("evaluation", step, metrics)
-        folder.write(run_folder.EVALUATION, json.dumps({"step": step, **metrics}, indent=1) + "\n")
+        folder.write(EVALUATION, json.dumps({"step": step, **metrics}, indent=1) + "\n")
         return TrainResult(step, "evaluated", metrics, path)
 
     def _finished(self, checkpoint: Checkpoint) -> bool:
@@ -209,9 +211,9 @@ def _already_finished(checkpoint: Checkpoint, total: int) -> str:
     )
 
 
-def _ending(result: TrainResult, folder: RunFolder, drawn: bool, *, warms_up: bool) -> str:
+def _ending(result: TrainResult, folder: LocalRunFolder, drawn: bool, *, warms_up: bool) -> str:
     """The last line: how the run ended and where its results are."""
-    curve = f"; learning curve: {folder.path / run_folder.CURVE}" if drawn else ""
+    curve = f"; learning curve: {folder.path / CURVE}" if drawn else ""
     if result.exit_reason == "interrupted":
         if result.checkpoint is None and warms_up:
             return (

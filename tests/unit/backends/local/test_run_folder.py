@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import json
 import os
 import stat
@@ -11,13 +10,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from agentic_rl.backends.disk import disk_errors
 from agentic_rl.backends.errors import RunFolderBusyError, SaveError
 from agentic_rl.backends.local import run_folder
+from agentic_rl.backends.run_folder import run_path
 
 
 def test_the_path_is_below_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_folder.run_path("project", "experiment") == tmp_path / "checkpoints" / "project" / "experiment"
+    assert run_path("project", "experiment") == tmp_path / "checkpoints" / "project" / "experiment"
 
 
 def test_a_folder_is_made_with_the_documented_modes(tmp_path: Path) -> None:
@@ -86,25 +87,5 @@ def test_a_second_process_is_refused_until_the_first_has_died(tmp_path: Path) ->
 def test_a_folder_that_cannot_be_made_is_an_expected_failure(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("a file in the way")
     path = tmp_path / "checkpoints" / "project" / "experiment"
-    with pytest.raises(SaveError, match="can't be written"), run_folder.disk_errors(path), run_folder.opened(path):
+    with pytest.raises(SaveError, match="can't be written"), disk_errors(path), run_folder.opened(path):
         pass
-
-
-@pytest.mark.parametrize(
-    ("number", "remedy"), [(errno.ENOSPC, "make room"), (errno.EDQUOT, "make room"), (errno.EACCES, "check the folder")]
-)
-def test_only_a_full_disk_asks_for_room(number: int, remedy: str) -> None:
-    with pytest.raises(SaveError, match="x can't be written") as caught, run_folder.disk_errors(Path("/x")):
-        raise OSError(number, "no", "/no/such/x")
-    assert caught.value.hint.startswith(remedy)
-
-
-def test_what_cannot_be_read_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
-    with pytest.raises(SaveError, match="can't be read: Permission"), run_folder.disk_errors(tmp_path):
-        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
-
-
-def test_other_failures_pass_through() -> None:
-    with pytest.raises(FileNotFoundError), run_folder.disk_errors(Path("/")):
-        raise FileNotFoundError(errno.ENOENT, "no such file")

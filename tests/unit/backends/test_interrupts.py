@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentic_rl.backends.local.interrupts import Interrupts, StopRequestedError
+from agentic_rl.backends.interrupts import Interrupts, StopRequestedError
 
 
 @pytest.fixture
