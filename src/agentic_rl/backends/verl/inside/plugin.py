@@ -1,0 +1,19 @@
+"""Imported by verl itself in every process (`VERL_USE_EXTERNAL_MODULES`), before anything of it is used."""
+
+from __future__ import annotations
+
+import os
+
+from agentic_rl.backends.verl.inside.patches import EVERYWHERE, WITHOUT_ACCELERATOR
+
+NAME = __name__
+PLATFORM = "VERL_PLATFORM"
+"""verl's environment variable that chooses a platform."""
+
+for patch in EVERYWHERE:
+    patch()
+if os.environ.get(PLATFORM) == "cpu":
+    from agentic_rl.backends.verl.inside import platform_cpu  # noqa: F401 - registers itself
+
+    for patch in WITHOUT_ACCELERATOR:
+        patch()

@@ -1,0 +1,87 @@
+"""The way of the weights from the trainer into the engine ends within bounded time, and a failure tells its cause.
+
+Both sides are processes of one machine that talk through a socket file; the engine leaves its error beside that file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agentic_rl.backends.errors import WeightTransferError
+
+LIMIT = "AGENTIC_RL_WEIGHT_TRANSFER_SECONDS"
+"""Environment variable: how long the engine may take for one bucket of weights."""
+DEFAULT_LIMIT = 600.0
+POLL_MILLISECONDS = 500
+SCHEME = "ipc://"
+
+
+def failure_file(address: str) -> Path:
+    """Where the engine says why it could not take the weights that were sent to `address`."""
+    return Path(f"{address.removeprefix(SCHEME)}.failed")
+
+
+class PatientSocket:
+    """The sender's socket; `recv` looks for the engine's failure while it waits, and does not wait for ever."""
+
+    def __init__(self, socket: Any, address: str, limit: float) -> None:
+        self._socket = socket
+        self._address = address
+        self._limit = limit
+        failure_file(address).unlink(missing_ok=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def recv(self, *arguments: Any, **keywords: Any) -> Any:
+        """Wait for the engine's answer.
+
+        Raises:
+            WeightTransferError: the engine failed, or did not answer in time.
+        """
+        deadline = time.monotonic() + self._limit
+        while not self._socket.poll(POLL_MILLISECONDS):
+            self._look_for_failure()
+            if time.monotonic() > deadline:
+                self._give_up(f"the engine did not take the weights within {self._limit:g} s")
+        return self._socket.recv(*arguments, **keywords)
+
+    def _look_for_failure(self) -> None:
+        file = failure_file(self._address)
+        if file.exists():
+            self._give_up(f"the engine could not take the weights: {file.read_text(encoding='utf-8').strip()}")
+
+    def _give_up(self, message: str) -> None:
+        self._socket.setsockopt(_linger(), 0)  # what was sent to nobody must not hold the process back
+        raise WeightTransferError(message, f"the engine's log has the details; {LIMIT} sets the limit in seconds")
+
+
+def bound_the_sender(module: Any) -> None:
+    """Give the senders of verl's module a `PatientSocket`."""
+    sender = module.BucketedWeightSender
+    initialize: Callable[[Any], None] = sender._init_socket
+
+    def with_patience(self: Any) -> None:
+        initialize(self)
+        self.socket = PatientSocket(self.socket, self.zmq_handle, float(os.environ.get(LIMIT, DEFAULT_LIMIT)))
+
+    sender._init_socket = with_patience
+
+
+def tell_failure(address: str, error: BaseException) -> None:
+    """Leave `error` for the sender, whole at once: its reader may look at any moment."""
+    file = failure_file(address)
+    unfinished = file.with_suffix(f".{os.getpid()}")
+    unfinished.write_text("".join(traceback.format_exception_only(type(error), error)), encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _linger() -> int:
+    import zmq
+
+    return int(zmq.LINGER)
