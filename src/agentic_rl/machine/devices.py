@@ -16,7 +16,7 @@ _TORCH_SECONDS = 60.0
 _NVIDIA = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 _ASCEND = ("npu-smi", "info")
 _NPU = re.compile(r"\|\s*\d+\s+(\S+)\s*\|\s*[A-Za-z]+\s*\|[^|]*\|")
-_HBM = re.compile(r"\|\s*\d+\s*\|[^|]*\|.*\d+\s*/\s*(\d+)\s*\|")
+_HBM = re.compile(r"\|\s*\d+(?:\s+\d+)?\s*\|[^|]*\|.*\d+\s*/\s*(\d+)\s*\|")
 _TORCH = """
 import torch
 try:
@@ -92,7 +92,10 @@ def _gpus(text: str) -> list[Device]:
 
 
 def _npus(text: str) -> list[Device]:
-    """Pairs of rows of a table: number and name, then chip and (last) its memory `used / total` in MB."""
+    """Pairs of rows of a table: number and name, then chip and (last) its memory `used / total` in MB.
+
+    So npu-smi 23.0 to 25.2 print it; where a card has two chips, each has its pair, and its physical number follows.
+    """
     found, name = [], ""
     for line in text.splitlines():
         head, memory = _NPU.fullmatch(line.strip()), _HBM.fullmatch(line.strip())

@@ -24,6 +24,27 @@ NPU_SMI = """\
 +===========================+===============+====================================================+
 """
 
+TWO_CHIPS = """\
++------------------------------------------------------------------------------------------------+
+| npu-smi 25.2.1                   Version: 25.2.1                                               |
++---------------------------+---------------+----------------------------------------------------+
+| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
+| Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
++===========================+===============+====================================================+
+| 0     Ascend910           | OK            | 164.4       48                0    / 0             |
+| 0     0                   | 0000:9D:00.0  | 0           0    / 0          26690/ 65536         |
++------------------------------------------------------------------------------------------------+
+| 0     Ascend910           | Warning       | -           47                0    / 0             |
+| 1     1                   | 0000:9F:00.0  | 0           0    / 0          26457/ 65536         |
++===========================+===============+====================================================+
++---------------------------+---------------+----------------------------------------------------+
+| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |
++===========================+===============+====================================================+
+| 0       0                 | 641248        | /opt/run 1/2             | 113                     |
++===========================+===============+====================================================+
+"""
+"""A card of the A3 series, which has two chips."""
+
 
 def test_gpus_are_what_nvidia_smi_lists(program: Program) -> None:
     program("nvidia-smi", "echo 'NVIDIA A100-SXM4-80GB, 81920'; echo 'NVIDIA T4, 15360'")
@@ -34,9 +55,10 @@ def test_gpus_are_what_nvidia_smi_lists(program: Program) -> None:
     assert device_memory() == 15 << 30
 
 
-def test_npus_are_what_npu_smi_lists(program: Program) -> None:
-    program("npu-smi", f"/bin/cat <<'END'\n{NPU_SMI}END")
-    assert [(one.name, one.memory >> 20) for one in devices()] == [("910B3", 65536)] * 2
+@pytest.mark.parametrize(("text", "name"), [(NPU_SMI, "910B3"), (TWO_CHIPS, "Ascend910")])
+def test_npus_are_what_npu_smi_lists(text: str, name: str, program: Program) -> None:
+    program("npu-smi", f"/bin/cat <<'END'\n{text}END")
+    assert [(one.name, one.memory >> 20) for one in devices()] == [(name, 65536)] * 2
 
 
 def test_without_a_driver_s_program_there_are_none(program: Program) -> None:

@@ -84,8 +84,10 @@ def whole_mini_batches(facts: Facts) -> Iterator[Problem]:
 def filled_up(facts: Facts) -> Iterator[Problem]:
     """The samples of a step are filled up with empty ones, by verl 0.9.1, until its mini batches are whole.
 
-    Older versions refused such a batch. The empty samples cost time, and the updates of the step differ in how much
-    they learn from; a `train_batch_size` that is a multiple of `ppo_mini_batch_size` has neither fault.
+    The empty samples cost time, and the updates of the step differ in how much they learn from; a `train_batch_size`
+    that is a multiple of `ppo_mini_batch_size` has neither fault. Only the newer of verl's two trainers fills up
+    (`trainer/ppo/v1`, with `upsample_batch_to_divisible_size`). The older one, `ray_trainer.py`, stops at such a batch
+    in `make_iterator`; versions before the two divided it into mini batches of which the last was smaller.
     """
     if facts["train_backend"] != "verl" or not trains(facts):
         return
@@ -106,8 +108,10 @@ def enough_rows(facts: Facts) -> Iterator[Problem]:
     """An incomplete batch at the end of an epoch is dropped, so a data set below one batch gives not one step.
 
     `train_batch_size` counts prompts, one a row of `train_files`. Lower it, or add rows. A `val_batch_size` above the
-    validation set is harmless: there the last batch may be incomplete. For mindspeed_rl the sizes are
-    `global_batch_size` and the rows of `data_path`, and it is a warning.
+    validation set is harmless: there the last batch may be incomplete.
+
+    MindSpeed-RL (master, 05a90d7, `_build_index_mappings`) takes the rows of `data_path` again and again until they are
+    enough for `train_iters` steps of `global_batch_size` prompts. So a step has some prompts twice, which is a warning.
     """
     backend = facts["train_backend"]
     if not trains(facts):
@@ -118,7 +122,8 @@ def enough_rows(facts: Facts) -> Iterator[Problem]:
     key = KEYS[backend]["batch"]
     count = f"{show(rows)} row" if rows == 1 else f"{show(rows)} rows"
     if backend == "mindspeed_rl":
-        message = f"{show(layout.batch)} prompts{origin(facts, key)}, but data_path has {count}: not one whole step"
+        message = f"{show(layout.batch)} prompts{origin(facts, key)}, but data_path has {count}: "
+        message += "MindSpeed-RL takes rows again to fill a step"
         hint = f"data_path with at least {show(layout.batch)} rows, or a smaller global_batch_size"
         yield Problem(key, message, "\n".join([hint, *table(layout)]), "warning")
         return

@@ -65,7 +65,8 @@ def batched_tokens(facts: Facts) -> Iterator[Problem]:
     """With `max_num_batched_tokens` below `max_model_len` a long sequence does not fit one forward pass of the engine.
 
     vLLM then reads it in parts (chunked prefill), which costs time; an engine with chunked prefill turned off refuses
-    to start. The documented defaults, 8192 and 16384, are such a pair. The engine of `local` always reads in parts.
+    to start (vLLM 0.28.0, `SchedulerConfig.verify_max_model_len`; it is on unless turned off). The documented defaults,
+    8192 and 16384, are such a pair. The engine of `local` always reads in parts.
     """
     keys = ("max_num_batched_tokens", "max_model_len")
     batched, limit = (facts[key] for key in keys)
@@ -132,8 +133,8 @@ def turn_budget(facts: Facts) -> Iterator[Problem]:
 def sequences_of_a_pass(facts: Facts) -> Iterator[Problem]:
     """Every sequence that is decoded takes at least one token of a forward pass of the engine.
 
-    So `max_num_batched_tokens` must not be below `max_num_seqs`; vLLM refuses to start otherwise. The engine of `local`
-    does not look at it.
+    So `max_num_batched_tokens` must not be below `max_num_seqs`; vLLM refuses to start otherwise (up to 0.28.0 at
+    least, `SchedulerConfig.verify_max_model_len`). The engine of `local` does not look at it.
     """
     keys = ("max_num_batched_tokens", "max_num_seqs")
     tokens, sequences = (facts[key] for key in keys)

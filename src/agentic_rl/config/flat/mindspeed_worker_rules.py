@@ -146,8 +146,9 @@ def worker_values(facts: Facts) -> Iterator[Problem]:
 def mini_batch_above_the_batch(facts: Facts) -> Iterator[Problem]:
     """A mini batch is a part of a step's batch, so `mini_batch_size` should not be above `global_batch_size`.
 
-    Both count prompts. MindSpeed-RL does not look at it: there is one optimizer step with the whole batch, and the
-    written size is never reached. Left at its default, `mini_batch_size` means that anyway.
+    Both count prompts. MindSpeed-RL (master, 05a90d7, `base_training_engine.py`) does not look at it: there is one
+    optimizer step with the whole batch, and the learning rate's schedule goes on by the written size, so that it ends
+    too early. Left at its default, `mini_batch_size` means the whole batch anyway.
     """
     batch = KEYS["mindspeed_rl"]["batch"]
     if facts["train_backend"] == "mindspeed_rl" and facts.wrote(_MINI) and facts[_MINI] > facts[batch]:
@@ -191,15 +192,17 @@ def layers(facts: Facts) -> Iterator[Problem]:
 def positions(facts: Facts) -> Iterator[Problem]:
     """`seq_len` should not be above the model's own context, `max_position_embeddings` of its `config.json`.
 
-    Megatron stops the workers where it is above the positions that MindSpeed-RL's own file gives the model, which are
-    usually the same.
+    Megatron stops the workers (`max_position_embeddings must be greater than or equal to seq_length`) where it is above
+    the positions that MindSpeed-RL's own file gives the model: 32768 for `qwen2.5-7b`, 40960 for the models of Qwen3
+    (master, 05a90d7, `configs/model`). Beyond its positions a model answers inaccurately in any case.
     """
     if facts["train_backend"] != "mindspeed_rl":
         return
     key = "mindspeed_rl.seq_len"
     length, limit = facts[key], facts["@model.max_position_embeddings"]
     if length > limit:
-        message = f"{show(length)} tokens{origin(facts, key)}, but the model's context is {show(limit)} tokens"
+        message = f"{show(length)} tokens{origin(facts, key)}, but the model's own context is {show(limit)} tokens "
+        message += "(max_position_embeddings): Megatron stops the workers"
         yield Problem(key, message, f"seq_len: {show(limit)}")
 
 
@@ -230,7 +233,8 @@ def architecture(facts: Facts) -> Iterator[Problem]:
     """`model_name` chooses the architecture that MindSpeed-RL trains; the inference engine reads that of the folder.
 
     The two are one model, so `config.json` in `tokenizer_name_or_path` must have the `model_type`, layers and hidden
-    size of the model that is named. Otherwise the weights can't be handed from training to the engines.
+    size of the model that is named. Otherwise the weights can't be handed from training to the engines. The sizes are
+    those of the published models, which MindSpeed-RL's own files repeat (master, 05a90d7, `configs/model`).
     """
     key = "model_name"
     known = _KNOWN.get(facts[key])
@@ -254,8 +258,8 @@ def _architecture(model_type: str, layers: int, hidden: int) -> str:
 def expert_share(facts: Facts) -> Iterator[Problem]:
     """The devices of `expert_model_parallel_size` share the model's experts (`num_experts` of its `config.json`).
 
-    Each takes an equal number; with `moe_tp_extend_ep` the tensor-parallel devices share them as well. Megatron stops
-    the workers otherwise.
+    Each takes an equal number (Megatron, `arguments.py`); with `moe_tp_extend_ep` the tensor-parallel devices share
+    them as well (MindSpeed, `base_moe_init_wrapper`). Either stops the workers otherwise.
     """
     if facts["train_backend"] != "mindspeed_rl":
         return

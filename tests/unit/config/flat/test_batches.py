@@ -344,7 +344,9 @@ def test_mindspeed_with_fewer_rows_than_a_batch(rows: int, ok: bool, check: Chec
         [] if ok else [("ARL232", "warning", "mindspeed_rl.global_batch_size")]
     )
     if not ok:
-        assert found[0].message == "16 prompts (the default), but data_path has 15 rows: not one whole step"
+        assert found[0].message == (
+            "16 prompts (the default), but data_path has 15 rows: MindSpeed-RL takes rows again to fill a step"
+        )
 
 
 def test_rows_matter_to_training_alone(check: Check) -> None:
@@ -427,7 +429,7 @@ def test_devices_share_the_experts_evenly(size: int, tensor: int, extended: bool
 def test_sequences_stay_within_the_model(check: Check) -> None:
     (finding,) = related(check("mindspeed_rl"), model_max_position_embeddings=4096)
     assert (finding.code, finding.severity) == ("ARL234", "warning")
-    assert "8192 tokens (the default), but the model's context is 4096 tokens" in finding.message
+    assert "8192 tokens (the default), but the model's own context is 4096 tokens" in finding.message
     assert related(check("mindspeed_rl"), model_max_position_embeddings=8192) == []
 
 
