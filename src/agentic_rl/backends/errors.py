@@ -24,6 +24,10 @@ class BackendUnavailableError(TrainingError, ImportError):
     """The chosen backend is not part of this installation."""
 
 
+class NativeConfigError(TrainingError, ValueError):
+    """A backend's own configuration can't be made: the installed backend lacks a template or a key."""
+
+
 class DataError(TrainingError, ValueError):
     """A data file changed or broke after it was checked."""
 
@@ -38,6 +42,18 @@ class SaveError(TrainingError, OSError):
 
 class RunFolderBusyError(TrainingError, BlockingIOError):
     """Another process is training in the same folder."""
+
+
+class StopRequestedError(Exception):
+    """A person or the system asked the run to stop."""
+
+    def __init__(self, step: int | None = None) -> None:
+        super().__init__(step)
+        self.step = step
+        """The last whole step, where a checkpoint of it was saved for the stop."""
+
+    def __str__(self) -> str:
+        return "the run was asked to stop" + ("" if self.step is None else f"; step {self.step} is saved")
 
 
 class FailedRolloutsError(TrainingError):

@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Literal
 
 from agentic_rl.config.memory import show_size
 from agentic_rl.machine.commands import NoAnswerError, ask
@@ -43,6 +44,16 @@ def devices() -> list[Device]:
         NoAnswerError: one of them failed.
     """
     return [*_gpus(ask(_NVIDIA, _SECONDS) or ""), *_npus(ask(_ASCEND, _SECONDS) or "")]
+
+
+def accelerator() -> Literal["npu", "gpu"] | None:
+    """The kind of accelerator that a driver lists; None where there is none, or it can't be asked."""
+    try:
+        if _npus(ask(_ASCEND, _SECONDS) or ""):
+            return "npu"
+        return "gpu" if _gpus(ask(_NVIDIA, _SECONDS) or "") else None
+    except NoAnswerError:
+        return None
 
 
 def device_memory() -> int | None:

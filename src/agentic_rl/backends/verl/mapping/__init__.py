@@ -1,0 +1,33 @@
+"""Our keys and verl's: one table, from which configurations are rendered and the documentation is made.
+
+Every key of the shared level and of the section `verl` stands in it exactly once.
+"""
+
+from __future__ import annotations
+
+from agentic_rl.backends.verl.mapping import learning, shared, training
+from agentic_rl.backends.verl.mapping.entry import Entry, Fixed, Native, Reader, Setting, uses_critic
+from agentic_rl.backends.verl.mapping.fixed import AGENT_LOOPS, ALWAYS, BY_DEVICE
+
+__all__ = [
+    "AGENT_LOOPS",
+    "ALWAYS",
+    "BY_DEVICE",
+    "TABLE",
+    "Entry",
+    "Fixed",
+    "Native",
+    "Reader",
+    "Setting",
+    "uses_critic",
+]
+
+TABLE: tuple[Entry, ...] = (
+    *shared.RUN,
+    *shared.INFERENCE,
+    *learning.SHARED,
+    *shared.OWN,
+    *training.SECTION,
+    *learning.SECTION,
+    *shared.UNDOCUMENTED,
+)

@@ -1,0 +1,109 @@
+"""The keys of verl that the adapter itself decides, each with its reason."""
+
+from __future__ import annotations
+
+from agentic_rl.backends.verl.mapping.entry import ACTOR, CRITIC, MODEL, REFERENCE, ROLLOUT, Fixed, Setting
+
+AGENT_LOOPS = "agent_loops.yaml"
+"""The file in the run's folder that tells verl of our agent loops."""
+AGENT_LOOP_WORKERS = 8
+"""verl's own number of processes that run agents."""
+
+_EXTENSION = "agentic_rl.backends.verl.inside.vllm_worker."
+_TASKS_OF_A_DEVICE = 16
+"""Ray's CPUs are a count, not cores: verl asks for about ten a device, and for those of the agents and rewards."""
+_OBJECT_STORE = 500_000_000
+_NO_PADDING = "sequences are packed, not padded; entropy in chunks is read on that path alone"
+_NO_COMPILER = "a compiled kernel gains nothing here and costs a minute"
+_ONE_PROCESS = "each process costs half a GB and six seconds"
+
+
+def _attention(setting: Setting) -> str | None:
+    needed = setting.config.device != "npu" and not setting.installation.flash_attn
+    return "sdpa" if needed else None
+
+
+def _extension(setting: Setting) -> str:
+    return _EXTENSION + ("CpuWorkerExtension" if setting.config.device == "cpu" else "WorkerExtension")
+
+
+def _readers_of_data(setting: Setting) -> int | None:
+    section = setting.config.verl
+    written = section is not None and "dataloader_num_workers" in section.model_fields_set
+    return None if written else 0
+
+
+_ATTENTION = "without flash-attention torch's own has to be named; on NPUs transformers has another one"
+
+ALWAYS: tuple[Fixed, ...] = (
+    Fixed("trainer.default_local_dir", lambda s: str(s.folder), "the run's folder, absolute"),
+    Fixed(
+        f"{ROLLOUT}.agent.agent_loop_config_path",
+        lambda s: str(s.folder / AGENT_LOOPS),
+        "the agents run as verl's agent loops",
+    ),
+    Fixed(
+        f"{ROLLOUT}.agent.num_workers",
+        lambda s: 1 if s.config.device == "cpu" else AGENT_LOOP_WORKERS,
+        "processes that run agents; 1 with `device: cpu`",
+    ),
+    Fixed(f"{ROLLOUT}.name", lambda _: "vllm", "the inference engine; verl has no default"),
+    Fixed(
+        f"{ROLLOUT}.engine_kwargs.vllm.worker_extension_cls",
+        _extension,
+        "a failure while vLLM takes new weights is told to the trainer, which would wait for ever",
+        added=True,
+    ),
+    Fixed(
+        f"{ACTOR}.use_dynamic_bsz",
+        lambda _: True,
+        "micro batches are filled by tokens; log-probabilities, reference and critic follow",
+    ),
+    Fixed(f"{MODEL}.use_remove_padding", lambda _: True, _NO_PADDING),
+    Fixed(f"{CRITIC}.model.use_remove_padding", lambda _: True, _NO_PADDING),
+    Fixed(f"{MODEL}.override_config.attn_implementation", _attention, _ATTENTION, added=True, engine="fsdp"),
+    Fixed(f"{CRITIC}.model.override_config.attn_implementation", _attention, _ATTENTION, added=True, engine="fsdp"),
+)
+
+CPU: tuple[Fixed, ...] = (
+    Fixed(
+        f"{ACTOR}.strategy",
+        lambda _: "fsdp2",
+        "FSDP 1 refuses parameters on a CPU; the reference follows",
+        engine="fsdp",
+    ),
+    Fixed(f"{ACTOR}.fsdp_config.strategy", lambda _: "fsdp2", "as the actor's", engine="fsdp"),
+    Fixed(f"{REFERENCE}.fsdp_config.strategy", lambda _: "fsdp2", "as the actor's", engine="fsdp"),
+    Fixed(f"{CRITIC}.strategy", lambda _: "fsdp2", "as the actor's", engine="fsdp"),
+    Fixed(f"{CRITIC}.fsdp.strategy", lambda _: "fsdp2", "as the actor's", engine="fsdp"),
+    Fixed(f"{ACTOR}.use_torch_compile", lambda _: False, _NO_COMPILER),
+    Fixed(f"{ACTOR}.fsdp_config.use_torch_compile", lambda _: False, _NO_COMPILER, engine="fsdp"),
+    Fixed(f"{REFERENCE}.fsdp_config.use_torch_compile", lambda _: False, _NO_COMPILER, engine="fsdp"),
+    Fixed(f"{CRITIC}.fsdp.use_torch_compile", lambda _: False, _NO_COMPILER, engine="fsdp"),
+    Fixed(f"{ROLLOUT}.enforce_eager", lambda _: True, _NO_COMPILER),
+    Fixed(f"{ROLLOUT}.enable_sleep_mode", lambda _: False, "vLLM has no sleep mode on a CPU", added=True),
+    Fixed(f"{ROLLOUT}.free_cache_engine", lambda _: False, "there is no device memory to free"),
+    Fixed("reward.num_workers", lambda _: 1, _ONE_PROCESS),
+    Fixed("data.dataloader_num_workers", _readers_of_data, f"{_ONE_PROCESS}; what a file says itself stays"),
+    Fixed("transfer_queue.backend.SimpleStorage.num_data_storage_units", lambda _: 1, _ONE_PROCESS),
+    Fixed(
+        "ray_kwargs.ray_init.num_cpus", lambda s: _TASKS_OF_A_DEVICE * s.config.num_gpus_per_node, "a count, not cores"
+    ),
+    Fixed(
+        "ray_kwargs.ray_init.num_gpus",
+        lambda s: s.config.num_gpus_per_node,
+        "verl places its workers on Ray's GPUs; here they are a mere count",
+        added=True,
+    ),
+    Fixed("ray_kwargs.ray_init.include_dashboard", lambda _: False, "nothing has to listen for a browser", added=True),
+    Fixed(
+        "ray_kwargs.ray_init.object_store_memory",
+        lambda _: _OBJECT_STORE,
+        "bytes; else Ray takes a third of all",
+        added=True,
+    ),
+)
+"""With `device: cpu`."""
+
+BY_DEVICE: dict[str, tuple[Fixed, ...]] = {"cpu": CPU}
+"""Kind of device -> what it needs in addition."""
