@@ -32,6 +32,8 @@ class Plan:
     devices: list[str] = field(default_factory=list)
     memory: Estimate | None = None
     """What one device will hold, estimated; None where the model's size is not known or nothing is trained."""
+    no_memory: str = ""
+    """Why there is no estimate of the memory."""
     ports: list[int] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     """Files and folders that are read, as absolute paths."""
@@ -45,8 +47,9 @@ class Plan:
     def to_text(self) -> str:
         """The form for people: one heading a field; empty fields say `none`."""
         lines = [f"backend: {self.backend}"]
-        for title, content in {**self.to_dict(), "memory": self.memory.lines() if self.memory else ()}.items():
-            if title != "backend":
+        without = [self.no_memory] if self.no_memory else []
+        for title, content in {**self.to_dict(), "memory": self.memory.lines() if self.memory else without}.items():
+            if title not in ("backend", "no_memory"):
                 lines += ["", title.replace("_", " ") + ":", *_indented(content)]
         return "\n".join(lines)
 

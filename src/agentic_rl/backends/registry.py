@@ -9,7 +9,7 @@ from agentic_rl.backends.base import Plan, Trainer, TrainResult
 from agentic_rl.backends.errors import BackendUnavailableError
 from agentic_rl.backends.findings import BACKEND_UNAVAILABLE, finding
 from agentic_rl.config.diagnostics import Finding, Report
-from agentic_rl.config.memory import estimate
+from agentic_rl.config.memory import estimate, why_no_estimate
 
 if TYPE_CHECKING:
     from agentic_rl.config.load import Loaded
@@ -48,11 +48,13 @@ class UnavailableTrainer(Trainer):
     def plan(self) -> Plan:
         """What is known without the backend: devices, files, memory; and that nothing can be done here."""
         missing, loaded = self._finding(), self.loaded
+        known = {**loaded.values, **loaded.facts}
         return Plan(
             self._name(),
             [f"nothing: {missing.message}; {missing.hint}"],
             devices=[_devices(loaded)],
-            memory=estimate({**loaded.values, **loaded.facts}),
+            memory=estimate(known),
+            no_memory=why_no_estimate(known),
             reads=[checked.path for checked in loaded.checked.values()],
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentic_rl.config.load import Loaded
-from agentic_rl.config.memory import estimate, show_size
+from agentic_rl.config.memory import estimate, show_size, why_no_estimate
 from agentic_rl.machine.devices import check_devices, check_torch_sees
 from agentic_rl.machine.needs import Needs
 from agentic_rl.machine.network import check_interfaces, check_ports, check_proxies, check_ray
@@ -75,14 +75,15 @@ def _check_file(loaded: Loaded) -> Observation:
 
 def _check_memory(loaded: Loaded) -> Observation:
     """What a device would hold against what it has; the rule ARL280 compares them."""
-    needed = estimate({**loaded.values, **loaded.facts})
-    rule = "at most 95% of a device"
+    known = {**loaded.values, **loaded.facts}
+    needed = estimate(known)
     if needed is None:
-        return Observation("memory of a device", "unknown", "the model's size is not known", rule)
+        return Observation("memory of a device", "unknown", why_no_estimate(known), "at most 95% of a device")
+    rule = f"at most {needed.most(needed.excess or needed.peak_phase):.0%} of a device"
     value = f"about {show_size(needed.peak)} at the peak ({needed.peak_phase})"
     if needed.share is None:
         return Observation("memory of a device", "unknown", f"{value}; no device was found", rule)
     value += f", {needed.share:.0%} of {show_size(needed.device_memory or 0)}"
-    fits = needed.share <= 0.95
+    fits = needed.excess is None
     remedy = "" if fits else f"agentic-rl check {loaded.document.file} says what would fit (ARL280)"
     return Observation("memory of a device", "ok" if fits else "warning", value, rule, remedy)

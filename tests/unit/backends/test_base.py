@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,10 @@ def test_a_plan_as_text_has_a_heading_for_every_field() -> None:
         "writes:",
         "  none",
     ]
+
+
+def test_a_plan_without_an_estimate_says_why_in_its_place() -> None:
+    assert "memory:\n  no size\n\nports:" in replace(PLAN, no_memory="no size").to_text()
 
 
 def test_a_plan_goes_through_json_unchanged() -> None:

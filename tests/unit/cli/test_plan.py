@@ -44,7 +44,7 @@ def with_sizes(config: Path) -> None:
 
 def test_a_backend_that_cannot_train_is_planned_for_with_its_memory(config: Path) -> None:
     with_sizes(config)
-    shown = runner.invoke(app, ["plan", str(config), "--device-memory", "64GiB"])
+    shown = runner.invoke(app, ["plan", str(config), "--device-memory", "32GiB"])
     assert shown.exit_code == 1
     assert "ARL501" in shown.stderr
     assert "ARL280" in shown.stderr
@@ -57,14 +57,25 @@ def test_the_memory_is_in_the_json_form(config: Path) -> None:
     with_sizes(config)
     shown = runner.invoke(app, ["plan", str(config), "--json", "--device-memory", "80GB"])
     memory = json.loads(shown.stdout)["memory"]
-    assert memory["device_memory"] == 80 * 10**9
+    assert memory["device_memory"] == 80 << 30
     assert memory["peak"] == max(memory["rollout"], memory["update"])
     assert {item["name"] for item in memory["items"]} >= {"weights", "optimizer", "the engine's share"}
 
 
 def test_a_model_of_unknown_size_has_no_estimate(config: Path) -> None:
     (config.parent / "model" / "config.json").write_text("{}")
-    assert json.loads(runner.invoke(app, ["plan", str(config), "--json"]).stdout)["memory"] is None
+    planned = json.loads(runner.invoke(app, ["plan", str(config), "--json"]).stdout)
+    assert planned["memory"] is None
+    assert planned["no_memory"].startswith("no estimate: the model's config.json does not say num_hidden_layers, ")
+
+
+def test_a_model_without_one_size_has_no_estimate_and_the_text_names_it(config: Path) -> None:
+    with_sizes(config)
+    sizes = json.loads((config.parent / "model" / "config.json").read_text())
+    del sizes["intermediate_size"]
+    (config.parent / "model" / "config.json").write_text(json.dumps(sizes))
+    shown = runner.invoke(app, ["plan", str(config)]).stdout
+    assert "memory:\n  no estimate: the model's config.json does not say intermediate_size\n" in shown
 
 
 @pytest.mark.parametrize("command", ["plan", "check", "doctor"])
@@ -76,5 +87,5 @@ def test_what_is_no_size_of_memory_is_wrong_usage(config: Path, command: str) ->
 
 def test_check_compares_with_the_memory_given(config: Path) -> None:
     with_sizes(config)
-    assert "ARL280" in runner.invoke(app, ["check", str(config), "--device-memory", "64GiB"]).output
+    assert "ARL280" in runner.invoke(app, ["check", str(config), "--device-memory", "32GiB"]).output
     assert "ARL280" not in runner.invoke(app, ["check", str(config), "--device-memory", "640GiB"]).output

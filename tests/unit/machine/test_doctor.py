@@ -72,7 +72,7 @@ def test_with_a_file_what_it_needs_is_looked_at_too(loaded: Any, monkeypatch: py
     assert diagnosis.verdict == "error"
 
 
-@pytest.mark.parametrize(("card", "status"), [(80 << 30, "ok"), (8 << 30, "warning")])
+@pytest.mark.parametrize(("card", "status"), [(80 << 30, "ok"), (2 << 30, "warning")])
 def test_memory_is_compared_with_the_card(loaded: Any, card: int, status: str) -> None:
     configuration = loaded("verl", gpu_memory_utilization=0.5, max_prompt_length=512, max_model_len=2048)
     configuration.facts["@machine.device_memory"] = card

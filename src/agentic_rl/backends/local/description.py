@@ -33,7 +33,7 @@ class Start:
 
 def describe(loaded: Loaded, total: int, start: Start) -> Plan:
     """The plan of a run of `total` steps from `start`."""
-    config = loaded.require()
+    config, known = loaded.require(), {**loaded.values, **loaded.facts}
     section = local_section(config)
     folder = run_path(section.project_name, section.experiment_name)
     written = [METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, *([TENSORBOARD] if config.use_tensorboard else [])]
@@ -45,7 +45,7 @@ def describe(loaded: Loaded, total: int, start: Start) -> Plan:
         processes=[f"this one, with {section.threads} thread{'s' * (section.threads > 1)} for tensor operations"],
         devices=[config.device],
         memory=estimate(known),
-@@no_memory=why_no_estimate(known),
+        no_memory=why_no_estimate(known),
         reads=[checked.path for checked in loaded.checked.values()],
         writes=[str(folder / name) for name in written] + [str(folder / "global_step_N")],
     )

@@ -9,9 +9,9 @@ from agentic_rl.config.flat.in_force import key_of, origin
 from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.memory import (
     DEVICE_MEMORY,
-    Estimate,
     Lookup,
     ModelSizes,
+    Phase,
     Settings,
     engine_minimum,
     estimate,
@@ -21,8 +21,6 @@ from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 MEMORY: list[Rule] = []
 
-MOST = 0.95
-"""Share of a device's memory above which an estimate warns: fragments and the driver's context need the rest."""
 _TOKENS, _SHARE = "ppo_max_token_len_per_gpu", "gpu_memory_utilization"
 
 
@@ -44,18 +42,22 @@ class Changed:
 def device_memory(facts: Facts) -> Iterator[Problem]:
     """The estimate of what one device holds is above 95% of its memory, so the run may stop for want of it.
 
+    In the rollout of `verl` and `mindspeed_rl` it warns above 105%: their engine sets aside `gpu_memory_utilization` of
+    the device, with a reserve for itself, and what training leaves there must find room beside that.
+
     The device's memory is given with `--device-memory`, or asked of `nvidia-smi` or `npu-smi` where they are there.
-    `agentic-rl plan` prints the estimate line by line, with its arithmetic. It is an estimate: for `local` it was
-    measured to be within 15%, for `verl` and `mindspeed_rl` it follows from what they are known to hold.
+    `agentic-rl plan` prints the estimate line by line, with its arithmetic. For `local` it was measured to be within
+    15%; for `verl` and `mindspeed_rl` it is computed from what they hold, not measured.
     """
     needed = estimate(facts)
-    if needed is None or not needed.share or needed.share <= MOST:
+    phase = needed.excess if needed else None
+    if needed is None or phase is None:
         return
-    phase = needed.peak_phase
+    memory, total = facts[DEVICE_MEMORY], needed.total(phase)
     largest = max((item for item in needed.items if item.phase in (phase, "always")), key=lambda item: item.bytes)
-    message = f"the {phase} needs about {show_size(needed.peak)} on one device, {needed.share:.0%} of its "
-    message += f"{show_size(facts[DEVICE_MEMORY])}; most of it, {show_size(largest.bytes)}, is {largest.name}"
-    key = _key(facts, needed)
+    message = f"the {phase} needs about {show_size(total)} on one device, {total / memory:.0%} of its "
+    message += f"{show_size(memory)}; most of it, {show_size(largest.bytes)}, is {largest.name}"
+    key = _key(facts, phase)
     message = f"with {show(facts[key])}{origin(facts, key)} {message}"
     yield Problem(key, message, _remedy(facts))
 
@@ -81,10 +83,10 @@ def engine_share(facts: Facts) -> Iterator[Problem]:
         yield Problem(_SHARE, message, hint)
 
 
-def _key(facts: Facts, needed: Estimate) -> str:
+def _key(facts: Facts, phase: Phase) -> str:
     """The key that a person would change first."""
     local = facts["train_backend"] == "local"
-    if needed.peak_phase == "rollout":
+    if phase == "rollout":
         return "max_num_seqs" if local else _SHARE
     return "mindspeed_rl.micro_batch_size" if facts["train_backend"] == "mindspeed_rl" else key_of(facts, _TOKENS)
 
@@ -94,10 +96,10 @@ def _remedy(facts: Facts) -> str:
     for key, value in _changes(facts):
         changed = Changed(facts, key, value)
         needed = estimate(changed)
-        if needed is not None and needed.share and needed.share <= MOST and _engine_fits(changed):
+        if needed is not None and needed.excess is None and _engine_fits(changed):
             return f"{key.rpartition('.')[2]}: {yaml_text(value)}"
     more = "a smaller model" if facts["train_backend"] == "local" else "more devices"
-    return f"no single value brings it below {MOST:.0%}; it takes {more}, see `agentic-rl plan`"
+    return f"no single value makes it fit; it takes {more}, see `agentic-rl plan`"
 
 
 def _engine_fits(facts: Lookup) -> bool:
@@ -117,11 +119,11 @@ def _changes(facts: Facts) -> Iterator[tuple[str, Any]]:
         yield from ((name, True) for name in switches)
     else:
         yield from _halved(facts, key_of(facts, _TOKENS), Settings(facts).longest_sample)
-        yield key_of(facts, "entropy_from_logits_with_chunking"), True
     if backend == "verl":
         yield "verl.fsdp_optimizer_offload", True
         yield "verl.fsdp_param_offload", True
     if backend == "local":
+        yield key_of(facts, "entropy_from_logits_with_chunking"), True
         yield from _halved(facts, "max_num_seqs", 1)
     else:
         yield from ((_SHARE, part / 20) for part in range(int(facts[_SHARE] * 20), 3, -1))

@@ -28,6 +28,7 @@ __all__ = [
     "estimate",
     "parse_size",
     "show_size",
+    "why_no_estimate",
 ]
 
 
@@ -44,6 +45,19 @@ def estimate(values: Lookup) -> Estimate | None:
         return Estimate(settings.backend, tuple(_items(settings, model)), _device_memory(values))
     except LookupError:  # a value that is missing or broken, which has a finding of its own
         return None
+
+
+def why_no_estimate(values: Lookup) -> str:
+    """What is missing where `estimate` gives None; empty where it gives one."""
+    if Settings(values).evaluates_only:
+        return "nothing is trained"
+    missing = ModelSizes.missing(values)
+    sizes = [name for name in missing if name != "parameters"]
+    if sizes:
+        return f"no estimate: the model's config.json does not say {', '.join(sizes)}"
+    if missing:
+        return "no estimate: the number of parameters of this architecture is not known"
+    return "" if estimate(values) else "no estimate: a value that it needs is missing or wrong"
 
 
 def _items(settings: Settings, model: ModelSizes) -> list[Item]:

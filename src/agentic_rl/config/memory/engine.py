@@ -10,17 +10,26 @@ from agentic_rl.config.memory.settings import Settings, per_device
 from agentic_rl.config.memory.sizes import show_count, show_size
 
 
-def engine_items(settings: Settings, model: ModelSizes, devices: int, device_memory: int | None) -> list[Item]:
-    """The engine's share where the device's memory is known, and otherwise what it would like to hold."""
+def engine_items(
+    settings: Settings, model: ModelSizes, devices: int, device_memory: int | None, there: int = 0
+) -> list[Item]:
+    """The engine's share where the device's memory is known, and otherwise what it would like to hold.
+
+    vLLM fills its share whatever the sequences need: the cache takes what weights and a forward pass leave of it.
+    `there` are the bytes that already lie on the device at its start and that it counts as part of the share.
+    """
     weights, cache = _weights(settings, model), _cache(settings, model, devices)
     if device_memory is None:
         return [weights, cache]
     share = float(settings["gpu_memory_utilization"])
-    formula = (
-        f"gpu_memory_utilization {share:g} x {show_size(device_memory)}; in it weights of {show_size(weights.bytes)} "
-        f"and a KV cache that could use {show_size(cache.bytes)}"
+    formula = f"gpu_memory_utilization {share:g} x {show_size(device_memory)}"
+    if there:
+        formula += f", less {show_size(there)} of training that lie there when it starts"
+    formula += (
+        f"; in it weights of {show_size(weights.bytes)} and a KV cache, of which {show_size(cache.bytes)} can be used"
     )
-    return [Item("the engine's share", "rollout", int(share * device_memory), formula)]
+    size = max(int(share * device_memory) - there, engine_minimum(settings, model)) if there else share * device_memory
+    return [Item("the engine's share", "rollout", int(size), formula, reserved=True)]
 
 
 def engine_minimum(settings: Settings, model: ModelSizes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any, Literal
 
 from agentic_rl.config.memory.sizes import show_size
@@ -10,6 +11,11 @@ from agentic_rl.config.memory.sizes import show_size
 Phase = Literal["always", "rollout", "update"]
 PHASES: tuple[Phase, ...] = ("rollout", "update")
 """The two times of a training step; what lies there `always` counts in both."""
+MOST = 0.95
+"""Share of a device's memory above which a phase does not fit: fragments and the driver's context need the rest."""
+MOST_RESERVED = 1.05
+"""The same beside an engine's reserved share. That holds fragments, context and working memory of a whole forward pass,
+some percent of a device that no rollout touches at once, and vLLM up to 0.11 counts in it what was there before."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,8 @@ class Item:
     bytes: int
     formula: str
     """In words with the numbers."""
+    reserved: bool = False
+    """Set aside as a whole, working memory and fragments included, by an engine that keeps to it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,16 @@ class Estimate:
     def total(self, phase: Phase) -> int:
         """Bytes held in a phase."""
         return sum(item.bytes for item in self.items if item.phase in ("always", phase))
+
+    def most(self, phase: Phase) -> float:
+        """Share of a device's memory above which a phase does not fit."""
+        return MOST_RESERVED if any(item.reserved and item.phase == phase for item in self.items) else MOST
+
+    @property
+    def excess(self) -> Phase | None:
+        """The phase that does not fit on the device, the larger one of two; None where all fits or nothing is known."""
+        too_large = [phase for phase in PHASES if self.total(phase) > self.most(phase) * (self.device_memory or inf)]
+        return max(too_large, key=self.total, default=None)
 
     @property
     def peak_phase(self) -> Phase:

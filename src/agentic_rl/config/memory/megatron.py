@@ -1,6 +1,11 @@
 """MindSpeed-RL with Megatron: bfloat16 weights in tensor and pipeline parts, a distributed optimizer, an engine.
 
-After MindSpeed-RL's defaults for what the flat format has no key for. Not measured: no NPU was at hand.
+After the native settings that the flat format leads to (fused norms and SwiGLU, flash attention, sequence parallelism)
+and MindSpeed-RL's defaults for the rest. Computed, not measured: no NPU was at hand.
+
+The engine lives in the training process. vLLM of Ascend counts what that process already holds when the engine starts
+as part of the engine's share (0.9 to 0.11, those of MindSpeed-RL): weights, gradients and float32 weights that are not
+offloaded lie in the share, and only AdamW's moments, which the first update makes, come on top.
 """
 
 from __future__ import annotations
@@ -15,11 +20,18 @@ from agentic_rl.config.memory.sizes import show_count
 def items(settings: Settings, model: ModelSizes, device_memory: int | None) -> list[Item]:
     """What one device holds while training with `mindspeed_rl`."""
     devices = int(settings["num_gpus_per_node"]) * int(settings["num_node"])
+    states = _states(settings, model, devices)
     return [
-        *_states(settings, model, devices),
+        *states,
         *_update(settings, model),
-        *engine_items(settings, model, devices, device_memory),
+        *engine_items(settings, model, devices, device_memory, _at_the_start(states)),
     ]
+
+
+def _at_the_start(states: list[Item]) -> int:
+    """Bytes that lie on the device when the engine starts: of the optimizer only its float32 weights, a third."""
+    held = {item.name: item.bytes for item in states if item.phase == "always"}
+    return sum(held.values()) - 2 * (held.get("optimizer", 0) // 3)
 
 
 def _parts(settings: Settings) -> int:
@@ -59,16 +71,15 @@ def _phase(settings: Settings, offload: str) -> Phase:
 def _update(settings: Settings, model: ModelSizes) -> list[Item]:
     tensor = int(settings.own("tensor_model_parallel_size"))
     tokens = int(settings.own("micro_batch_size")) * int(settings.own("seq_len"))
-    numbers = model.replicated_activations + model.split_activations // tensor
     whole, again = _kept_layers(settings, model)
-    size = 2 * tokens * (numbers * whole + model.hidden * (again + 1))
+    size = per_device(2 * tokens * (model.fused_activations * whole + model.hidden * (again + 1)), tensor)
     return [
         Item(
             "activations",
             "update",
             size,
-            f"{tokens} tokens of a micro batch x 2 bytes: {numbers} numbers x {whole} layers, "
-            f"hidden size {model.hidden} x {again} layers that are computed again",
+            f"{tokens} tokens of a micro batch x 2 bytes / {tensor} tensor-parallel devices: {model.fused_activations} "
+            f"numbers x {whole} layers, hidden size {model.hidden} x {again} layers that are computed again",
         ),
         Item(
             "logits and their gradients",

@@ -34,14 +34,18 @@ class ModelSizes:
     parameters: int
     model_type: str = ""
 
+    @staticmethod
+    def missing(facts: Lookup) -> list[str]:
+        """The needed sizes that are not known, by their names in `config.json`; `parameters` follows from the rest."""
+        known = ((name, facts.get(f"@model.{name}")) for name in _NEEDED)
+        return [name for name, value in known if not (isinstance(value, int) and value > 0)]
+
     @classmethod
     def of(cls, facts: Lookup) -> ModelSizes | None:
         """From facts by keys `@model...`; None where one that is needed is missing or no positive number."""
-        known = (facts.get(f"@model.{name}") for name in _NEEDED)
-        sizes = [value for value in known if isinstance(value, int) and value > 0]
-        if len(sizes) < len(_NEEDED):
+        if cls.missing(facts):
             return None
-        layers, hidden, heads, intermediate, vocabulary, parameters = sizes
+        layers, hidden, heads, intermediate, vocabulary, parameters = (facts[f"@model.{name}"] for name in _NEEDED)
         return cls(
             layers=layers,
             hidden=hidden,
@@ -77,7 +81,7 @@ class ModelSizes:
 
     @property
     def replicated_activations(self) -> int:
-        """Numbers a token that one layer keeps for its gradient and that tensor parallelism does not split.
+        """Numbers a token that the norms of one layer keep for its gradient.
 
         Two norms, each with its input, the normalised input and the result.
         """
@@ -85,13 +89,24 @@ class ModelSizes:
 
     @property
     def split_activations(self) -> int:
-        """Numbers a token that one layer keeps for its gradient and that tensor parallelism splits.
+        """Numbers a token that attention and feed-forward part of one layer keep for its gradient.
 
         Attention: queries, keys, values and its result; where queries and keys are normed also both before the norm
         and before its weight. Feed-forward: gate, its activation, up, their product.
         """
         normed = 2 * (self.queries + self.keys) if self.model_type in _NORMED else 0
         return 2 * self.queries + 2 * self.keys + normed + 4 * self.intermediate
+
+    @property
+    def fused_activations(self) -> int:
+        """Numbers a token that one layer of fused kernels keeps for its gradient; tensor parallelism splits them all.
+
+        Two norms, each with its input and its result; queries, keys, values and the result of attention, once more
+        queries and keys where they are normed; gate and up in one, and their product. A sequence-parallel norm is
+        split as well.
+        """
+        normed = self.queries + self.keys if self.model_type in _NORMED else 0
+        return 4 * self.hidden + 2 * self.queries + 2 * self.keys + normed + 3 * self.intermediate
 
     @property
     def cached(self) -> int:

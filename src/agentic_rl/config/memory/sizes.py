@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 _UNITS = {"": 1, "b": 1}
-_UNITS |= {f"{letter}{b}": 1000**power for power, letter in enumerate("kmgt", 1) for b in ("b",)}
-_UNITS |= {f"{letter}{ib}": 1024**power for power, letter in enumerate("kmgt", 1) for ib in ("ib", "i", "")}
+_UNITS |= {f"{letter}{ib}": 1024**power for power, letter in enumerate("kmgt", 1) for ib in ("ib", "i", "b", "")}
 _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-z]*)")
 
 
 def parse_size(text: str) -> int:
-    """Bytes from `64GiB`, `80GB` (decimal), `64G` (as GiB) or a plain number.
+    """Bytes from `64GiB`, `80GB`, `64G` or a plain number.
+
+    Every unit is binary: a device sold with 80 GB has 80 GiB, and is meant by either.
 
     Raises:
         ValueError: it is none of these, or 0.

@@ -20,7 +20,13 @@ def values(backend: str, card: int, **changes: Any) -> dict[str, Any]:
 
 
 BAD: list[tuple[str, str, dict[str, Any], str, str]] = [
-    ("verl", "gpu_memory_utilization", {}, "the rollout needs about", "fsdp_optimizer_offload: true"),
+    (
+        "verl",
+        "gpu_memory_utilization",
+        {"num_gpus_per_node": 4},
+        "the rollout needs about",
+        "fsdp_optimizer_offload: true",
+    ),
     (
         "verl",
         "verl.ppo_max_token_len_per_gpu",
@@ -31,14 +37,14 @@ BAD: list[tuple[str, str, dict[str, Any], str, str]] = [
             "entropy_coeff": 0.1,
         },
         "the update needs about",
-        "ppo_max_token_len_per_gpu: 12000",
+        "ppo_max_token_len_per_gpu: 24000",
     ),
     (
         "mindspeed_rl",
         "mindspeed_rl.micro_batch_size",
         {"gpu_memory_utilization": 0.5, "mindspeed_rl__micro_batch_size": 4},
         "the update needs about",
-        "micro_batch_size: 1",
+        "micro_batch_size: 2",
     ),
     ("local", "max_num_seqs", {"local__ppo_max_token_len_per_gpu": 4096}, "the rollout", "smaller model"),
 ]
@@ -80,8 +86,9 @@ def test_without_a_known_card_nothing_is_said() -> None:
 
 
 def test_a_default_is_called_one() -> None:
-    assert "with 0.85 (the default) the rollout" in told(values("verl", 64))["ARL280"].message
-    written = told(values("verl", 64), ("gpu_memory_utilization",))["ARL280"]
+    four = values("verl", 64, num_gpus_per_node=4)
+    assert "with 0.85 (the default) the rollout" in told(four)["ARL280"].message
+    written = told(four, ("gpu_memory_utilization",))["ARL280"]
     assert "with 0.85 the rollout" in written.message
 
 

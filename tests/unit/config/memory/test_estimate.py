@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.config.memory import Estimate, estimate
+from agentic_rl.config.memory import Estimate, estimate, why_no_estimate
 from memory_doubles import QWEN3_8B, values_of
 
 Of = Callable[..., Estimate]
@@ -33,8 +33,9 @@ def test_verl_keeps_gradients_only_while_it_updates_and_offloads_what_is_told(of
 
 
 @pytest.mark.parametrize("key", ["use_kl_in_reward", "verl__use_kl_loss"])
-def test_a_kl_divergence_holds_a_second_model(of: Of, key: str) -> None:
-    assert size(of("verl", **{key: True}), "reference model") == 2 * BILLION // 8
+def test_a_kl_divergence_holds_a_second_model_on_local_and_on_verl_none_on_the_device(of: Of, key: str) -> None:
+    assert of("verl", **{key: True}) == of("verl")
+    assert size(of("local", **{key.replace("verl", "local"): True}), "reference model") == 4 * BILLION
 
 
 def test_gae_on_verl_holds_a_critic(of: Of) -> None:
@@ -50,6 +51,40 @@ def test_the_engine_takes_its_share_where_the_memory_is_known_and_its_wish_other
     assert size(wished, "the engine's KV cache") == 64 * 8 // 4 * sequence
 
 
+def test_what_training_holds_at_the_engine_s_start_is_part_of_its_share_on_mindspeed_rl(of: Of) -> None:
+    card = 64 << 30
+    made = of("mindspeed_rl", at_machine__device_memory=card)
+    # 8 devices, TP 4: 2 replicas share the optimizer. AdamW's moments come with the first update.
+    there = (2 + 4) * BILLION // 4 + 4 * BILLION // 8
+    assert size(made, "the engine's share") == int(0.85 * card) - there
+    assert made.total("rollout") == int(0.85 * card) + 8 * BILLION // 8
+
+
+def test_what_is_offloaded_leaves_the_engine_its_whole_share_on_mindspeed_rl(of: Of) -> None:
+    switches = {f"offload_train_{name}": True for name in ("param", "grad", "optimizer")}
+    made = of("mindspeed_rl", at_machine__device_memory=64 << 30, **switches)
+    assert made.total("rollout") == size(made, "the engine's share") == int(0.85 * (64 << 30))
+
+
+def test_an_engine_on_mindspeed_rl_needs_its_weights_and_a_sequence_however_small_its_share(of: Of) -> None:
+    made = of("mindspeed_rl", at_machine__device_memory=64 << 30, gpu_memory_utilization=0.1)
+    assert size(made, "the engine's share") == 2 * BILLION // 4 + 2 * 36 * 8 * 128 * 2 // 4 * 16384
+
+
+def test_a_rollout_beside_a_reserved_share_has_a_wider_limit_than_an_update(of: Of) -> None:
+    def excess(card: float) -> str | None:
+        return of("verl", at_machine__device_memory=int(card), gpu_memory_utilization=0.9).excess
+
+    held = (4 + 8) * BILLION // 8
+    assert excess(held / 0.149) is None
+    assert excess(held / 0.151) == "rollout"
+    made = of("verl", verl__fsdp_param_offload=True, verl__fsdp_optimizer_offload=True, gpu_memory_utilization=0.9)
+    assert (made.most("rollout"), made.most("update"), made.excess) == (0.95, 0.95, None)
+    card = of("local").total("update") / 0.94
+    assert of("local", at_machine__device_memory=int(card), at_val__rows=8).excess is None
+    assert of("local", at_machine__device_memory=int(card * 0.98), at_val__rows=8).excess == "update"
+
+
 def test_fewer_sequences_than_a_validation_batch_are_decoded_when_there_are_no_more_rows(of: Of) -> None:
     many, few = of("verl"), of("verl", at_val__rows=16)
     assert size(few, "the engine's KV cache") * 32 == size(many, "the engine's KV cache")
@@ -61,6 +96,14 @@ def test_verl_keeps_one_layer_whole_and_of_the_others_their_input(of: Of) -> Non
     kept = 36 * 2 * 4096 * tokens
     again = 2 * (12 * 4096 + 4 * (4096 + 1024) + 4 * 12288) * tokens
     assert size(made, "activations") == kept + again
+
+
+def test_verl_needs_less_for_logits_without_an_entropy_bonus_and_chunks_change_nothing(of: Of) -> None:
+    def logits(**changes: Any) -> int:
+        return size(of("verl", **changes), "logits and their gradients")
+
+    assert logits(entropy_coeff=0.0) * 3 == logits(entropy_coeff=0.1) * 2
+    assert logits(entropy_coeff=0.1, verl__entropy_from_logits_with_chunking=True) == logits(entropy_coeff=0.1)
 
 
 def test_a_micro_batch_holds_no_more_than_the_mini_batch_has(of: Of) -> None:
@@ -75,6 +118,11 @@ def test_megatron_splits_by_tensor_and_pipeline_and_the_optimizer_by_replicas_to
     assert size(made, "optimizer") == 12 * BILLION // 8
     swapped = of("mindspeed_rl", mindspeed_rl__swap_optimizer=True)
     assert "optimizer" not in {item.name for item in swapped.items}
+
+
+def test_megatron_s_fused_layers_are_split_by_tensor_parallelism_norms_included(of: Of) -> None:
+    numbers = 4 * 4096 + 2 * 4096 + 2 * 1024 + (4096 + 1024) + 3 * 12288
+    assert size(of("mindspeed_rl"), "activations") == 2 * 8192 * (36 * numbers + 4096) // 4
 
 
 def test_megatron_keeps_less_when_it_computes_again(of: Of) -> None:
@@ -147,6 +195,22 @@ def test_without_a_value_there_is_no_estimate(missing: str) -> None:
     values = values_of("verl")
     del values[missing]
     assert estimate(values) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"@model.intermediate_size": None, "@model.parameters": None}, "config.json does not say intermediate_size"),
+        ({"@model.parameters": None}, "the number of parameters of this architecture is not known"),
+        ({"rollout_n": None}, "a value that it needs is missing or wrong"),
+        ({"test_only": True}, "nothing is trained"),
+        ({}, ""),
+    ],
+)
+def test_why_there_is_no_estimate_is_said(change: dict[str, Any], why: str) -> None:
+    values = {key: value for key, value in (values_of("verl") | change).items() if value is not None}
+    assert (estimate(values) is None) == bool(why)
+    assert why_no_estimate(values).endswith(why)
 
 
 def test_an_evaluation_has_none() -> None:

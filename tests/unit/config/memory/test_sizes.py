@@ -13,7 +13,7 @@ from agentic_rl.config.memory.sizes import parse_size, show_count, show_size
         ("64GiB", 64 << 30),
         ("64 gib", 64 << 30),
         ("64G", 64 << 30),
-        ("80GB", 80 * 10**9),
+        ("80GB", 80 << 30),
         ("1.5TiB", 3 << 39),
         ("512", 512),
         ("512b", 512),
