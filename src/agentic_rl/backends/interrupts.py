@@ -10,13 +10,11 @@ from collections.abc import Callable, Coroutine
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
+from agentic_rl.backends.errors import StopRequestedError
+
 Result = TypeVar("Result")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class StopRequestedError(Exception):
-    """A person or the system asked the run to stop."""
 
 
 class Interrupts:

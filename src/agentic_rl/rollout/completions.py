@@ -26,18 +26,23 @@ class CompletionsFunction:
         self._format = chat_format
         self._limits = limits
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._open = 0
         self._greedy = False
         self._seed = 0
         self._asked: Counter[tuple[int, ...]] = Counter()
         self._answers: dict[tuple[int, ...], list[Completion]] = {}
 
     def open(self, seed: int, *, greedy: bool) -> None:
-        """Begin a batch on the running event loop, which is the engine's."""
+        """Begin a batch on the running event loop, which is the engine's; it may overlap others of its kind."""
         self._loop = asyncio.get_running_loop()
+        self._open += 1
         self._seed, self._greedy = seed, greedy
 
     def close(self) -> None:
-        """End the batch: what still runs in a thread of the wrapper gets an error when it asks again."""
+        """End the batch: after the last, what still runs in a thread of the wrapper gets an error when it asks."""
+        self._open -= 1
+        if self._open:
+            return
         self._loop = None
         self._asked.clear()
         self._answers.clear()

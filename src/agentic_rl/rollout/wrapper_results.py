@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentic_rl.agents.errors import TrajectoryFieldError
 from agentic_rl.agents.task import Task
-from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.agents.trajectory import Step, Trajectory
 
 _TOKENS = ("prompt_tokens", "response_tokens", "response_masks")
 
@@ -57,11 +58,17 @@ def checked(result: object, task: Task) -> Trajectory:
         response_tokens=response,
         response_masks=mask,
         idx=task.idx,
-        trajectory_reward=_reward(_field(result, "trajectory_reward", 0.0)),
+        trajectory_reward=_reward("trajectory_reward", _field(result, "trajectory_reward", 0.0)),
         chat_completions=list(_field(result, "chat_completions", None) or []),
         metrics=dict(_field(result, "metrics", None) or {}),
         response_logprobs=logprobs,
+        steps=[_step(step, place) for place, step in enumerate(_field(result, "steps", None) or [])],
     )
+
+
+def _step(step: object, place: int) -> Step:
+    reward = _reward(f"steps[{place}].reward", _field(step, "reward", 0.0))
+    return replace(step, reward=reward) if isinstance(step, Step) else Step(reward=reward)
 
 
 def _field(result: object, name: str, default: Any) -> Any:
@@ -88,11 +95,11 @@ def _listed(value: Any) -> list[Any]:
     return list(value.tolist() if hasattr(value, "tolist") else value)
 
 
-def _reward(value: Any) -> float:
+def _reward(name: str, value: Any) -> float:
     try:
         reward = float(value)
     except (TypeError, ValueError):
         reward = math.nan
     if not math.isfinite(reward):
-        raise TrajectoryFieldError(f"trajectory_reward is {value!r}; it must be a finite number")
+        raise TrajectoryFieldError(f"{name} is {value!r}; it must be a finite number")
     return reward

@@ -43,22 +43,30 @@ class WrapperRunner:
         self._tokenizer = chat_format.tokenizer
         self._completions = CompletionsFunction(engine, chat_format, limits)
         self._wrapper: BaseEngineWrapper | None = None
+        self._making = asyncio.Lock()
 
     async def run(self, tasks: Sequence[Task]) -> list[Trajectory]:
         """Run every task; return the trajectories in the order of the tasks, failed ones with `error`.
+
+        Calls may overlap where the wrapper takes single tasks.
 
         Raises:
             AgentFileError: the wrapper's constructor or its `initialize` raises.
         """
         if not tasks:
             return []
-        if self._wrapper is None:
-            self._wrapper = await run_in_thread(self._made, "wrapper")
+        wrapper = await self._started()
         self._completions.open(tasks[0].seed, greedy=all(task.greedy for task in tasks))
         try:
-            return await self._rolled_out(self._wrapper, tasks)
+            return await self._rolled_out(wrapper, tasks)
         finally:
             self._completions.close()
+
+    async def _started(self) -> BaseEngineWrapper:
+        async with self._making:
+            if self._wrapper is None:
+                self._wrapper = await run_in_thread(self._made, "wrapper")
+        return self._wrapper
 
     def _made(self) -> BaseEngineWrapper:
         limits = self._limits
@@ -89,7 +97,7 @@ class WrapperRunner:
         return wrapper
 
     async def _rolled_out(self, wrapper: BaseEngineWrapper, tasks: Sequence[Task]) -> list[Trajectory]:
-        if _overrides(wrapper, "generate_trajectory"):
+        if not takes_batches(type(wrapper)):
             crew = Crew(self._n_parallel_agents)
             return await crew.work_through(tasks, lambda task: self._single(wrapper, task, crew))
         try:
@@ -142,5 +150,6 @@ class WrapperRunner:
         return WrapperTask.of(task, self._agent_name)
 
 
-def _overrides(wrapper: BaseEngineWrapper, method: str) -> bool:
-    return getattr(type(wrapper), method) is not getattr(BaseEngineWrapper, method)
+def takes_batches(wrapper: type[BaseEngineWrapper]) -> bool:
+    """Whether a wrapper runs all tasks of a step in one call; it does not where it has the form for single tasks."""
+    return wrapper.generate_trajectory is BaseEngineWrapper.generate_trajectory

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentic_rl.backends.interrupts import Interrupts, StopRequestedError
+from agentic_rl.backends.errors import StopRequestedError
+from agentic_rl.backends.interrupts import Interrupts
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.backends.failed_rollouts import refuse_failures
 from agentic_rl.backends.local.data import TaskTable
-from agentic_rl.backends.local.rollouts import refuse_failures
 from agentic_rl.backends.local.settings import local_section
 from agentic_rl.config.flat import FlatConfig
 
@@ -31,7 +31,7 @@ def evaluate(tasks: TaskTable, config: FlatConfig, roll: Roll) -> dict[str, floa
     for start in range(0, len(tasks), batch_size):
         batch = tasks.greedy(start, start + batch_size)
         trajectories = roll(batch)
-        refuse_failures("evaluation", trajectories, config.max_failed_fraction)
+        refuse_failures("evaluation", [trajectory.error for trajectory in trajectories], config.max_failed_fraction)
         for task, trajectory in zip(batch, trajectories, strict=True):
             rewards[task.data_source].append(trajectory.trajectory_reward)
             failed += bool(trajectory.error)

@@ -11,6 +11,7 @@ import torch
 
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import DivergedError
+from agentic_rl.backends.failed_rollouts import refuse_failures
 from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.local import random_states
 from agentic_rl.backends.local.checkpoint import Learned
@@ -18,7 +19,7 @@ from agentic_rl.backends.local.data import DataOrder, TaskTable, rollout_seed
 from agentic_rl.backends.local.evaluation import Roll, evaluate
 from agentic_rl.backends.local.learner import NonFiniteLossError
 from agentic_rl.backends.local.progress import Progress
-from agentic_rl.backends.local.rollouts import refuse_failures, rollout_metrics, to_sample
+from agentic_rl.backends.local.rollouts import rollout_metrics, to_sample
 from agentic_rl.backends.local.run_folder import FAILED_BATCH, LocalRunFolder
 from agentic_rl.backends.local.settings import evaluation_due
 from agentic_rl.backends.local.trajectory_log import TrajectoryLog
@@ -118,7 +119,7 @@ class TrainingLoop:
         started = time.perf_counter()
         trajectories = self._parts.roll(tasks)
         seconds = time.perf_counter() - started
-        refuse_failures(f"step {step}", trajectories, self._config.max_failed_fraction)
+        refuse_failures(f"step {step}", [one.error for one in trajectories], self._config.max_failed_fraction)
         self._trajectories.write(step, tasks, trajectories)
         learned = self._learn(step, trajectories)
         update = time.perf_counter() - started - seconds

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
-from agentic_rl.backends.errors import FailedRolloutsError
 from agentic_rl.backends.local.batches import Sample
 
 if TYPE_CHECKING:
@@ -37,24 +35,6 @@ def to_sample(trajectory: Trajectory) -> Sample:
 
 def _numbers(tokens: Tokens) -> list[int]:
     return list(tokens) if isinstance(tokens, Sequence) else [int(token) for token in tokens.tolist()]
-
-
-def refuse_failures(where: str, trajectories: Sequence[Trajectory], allowed: float) -> None:
-    """Raise where a larger fraction than `allowed` failed; `where` begins the message.
-
-    Raises:
-        FailedRolloutsError: with the most frequent reason.
-    """
-    reasons = Counter(trajectory.error for trajectory in trajectories if trajectory.error)
-    failed = sum(reasons.values())
-    if failed <= allowed * len(trajectories):
-        return
-    reason, times = reasons.most_common(1)[0]
-    raise FailedRolloutsError(
-        f"{where}: {failed} of {len(trajectories)} rollouts failed, more than max_failed_fraction {allowed:g}; "
-        f"most often ({times} times): {reason}",
-        "repair the cause, or allow more with max_failed_fraction",
-    )
 
 
 def rollout_metrics(trajectories: Sequence[Trajectory], seconds: float) -> dict[str, float]:

@@ -11,7 +11,8 @@ from transformers.utils.logging import disable_progress_bar
 
 from agentic_rl.agents import ToolAgent
 from agentic_rl.backends.base import ExitReason, TrainResult
-from agentic_rl.backends.interrupts import Interrupts, StopRequestedError
+from agentic_rl.backends.errors import StopRequestedError
+from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.local import random_states
 from agentic_rl.backends.local.assembly import Roller, build_agent, build_policy, read_tasks, user_errors
 from agentic_rl.backends.local.checkpoint import Learned, load_weights

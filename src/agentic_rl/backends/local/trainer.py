@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from agentic_rl.backends.base import Plan, Trainer, TrainResult
 from agentic_rl.backends.disk import disk_errors
-from agentic_rl.backends.errors import TrainingError
+from agentic_rl.backends.errors import StopRequestedError, TrainingError
 from agentic_rl.backends.findings import CANNOT_RESUME, finding
-from agentic_rl.backends.interrupts import Interrupts, StopRequestedError
+from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.local import description
 from agentic_rl.backends.local.checkpoint_store import Checkpoint, CheckpointStore, resumable
 from agentic_rl.backends.local.data import total_steps
