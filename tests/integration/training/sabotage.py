@@ -15,7 +15,7 @@ def in_warmup() -> None:
 
 
 def saving_the_warmup() -> None:
-    from agentic_rl.backends.local import manifest
+    from agentic_rl.config import manifest
 
     before(manifest.Manifest, "of", 1)
 
@@ -51,7 +51,7 @@ def half_written_checkpoint() -> None:
 
 
 def before_the_manifest() -> None:
-    from agentic_rl.backends.local import manifest
+    from agentic_rl.config import manifest
 
     before(manifest.Manifest, "of", 3)
 
@@ -100,7 +100,7 @@ def small_disk() -> None:
     """Let every file larger than 100 kB fail to grow, from the second checkpoint on, as a full disk would."""
     import resource
 
-    from agentic_rl.backends.local import manifest
+    from agentic_rl.config import manifest
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agentic_rl.backends.disk import remedy
 from agentic_rl.backends.errors import SaveError
-from agentic_rl.backends.local.manifest import NAME, Manifest, TornCheckpointError, readable
+from agentic_rl.config.manifest import NAME, Manifest, TornCheckpointError, lacking, whole
 from agentic_rl.config.writing import make_folder, rename_folder_into_place, replace_file
 
 POINTER = "latest_checkpointed_iteration.txt"
@@ -26,13 +26,11 @@ UNFINISHED_FILE = re.compile(r"\.[0-9a-f]{16}\.tmp")
 STEP_FOLDER = re.compile(r"global_step_(\d+)")
 
 EVERYTHING = ("model", "optimizer", "extra")
-NEEDED = ({"model", "hf_model"}, {"optimizer"}, {"extra"})
-"""One of each is needed to go on."""
 
 
 def resumable(content: Sequence[str]) -> bool:
     """Whether a run can go on from a checkpoint with these items of `ckpt_content`."""
-    return all(wanted & set(content) for wanted in NEEDED)
+    return not lacking(content)
 
 
 @dataclass(frozen=True)
@@ -83,12 +81,7 @@ class CheckpointStore:
         Raises:
             TornCheckpointError: it is not what was written, can't be read, or is a symbolic link.
         """
-        with readable(self.path(step)):
-            manifest = Manifest.read(self.path(step))
-        if manifest.step != step:
-            raise TornCheckpointError(f"{NAME} is that of step {manifest.step}")
-        manifest.verify(self.path(step))
-        return Checkpoint(self.path(step), manifest)
+        return Checkpoint(self.path(step), whole(self.path(step), step))
 
     def remove_leftovers(self) -> None:
         """Remove what killed processes left behind half written or half removed."""

@@ -12,14 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agentic_rl.config import manifest
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.json_file import NotUsableError, bounded, read_object
 from agentic_rl.config.artifacts.result import Artifacts, Request
+from agentic_rl.config.manifest import NAME as MANIFEST
 
 POINTER = "latest_checkpointed_iteration.txt"
 """verl's and Megatron's file: the number of the newest checkpoint."""
-MANIFEST, CONFIG = "manifest.json", "config.json"
-MAX_MANIFEST_BYTES, MAX_CONFIG_BYTES, MAX_POINTER_BYTES = 1 << 24, 1 << 22, 64
+CONFIG = "config.json"
+MAX_CONFIG_BYTES, MAX_POINTER_BYTES = 1 << 22, 64
 MODEL_SIZES = ("model_type", "hidden_size", "num_hidden_layers")
 _STEP = re.compile(r"global_step_([0-9]{1,18})")
 _RANK = re.compile(r"(model|optim|extra_state)_world_size_([1-9][0-9]{0,6})_rank_([0-9]{1,7})\.pt")
@@ -62,7 +64,7 @@ def _of_run(path: Path, backend: str) -> Facts:
         if folder is None:
             return {}
         steps = sorted(int(match[1]) for match in map(_STEP.fullmatch, folder.folders()) if match)
-        step = _pointer(folder) if backend == "verl" else _newest_whole(folder, steps)
+        step = _pointer(folder) if backend == "verl" else _newest_whole(path, steps)
         if step is None or step not in steps:
             return _unreached(path, steps, step)
         place = {"@checkpoint.path": f"{path}/global_step_{step}", "@checkpoint.step": step}
@@ -95,7 +97,7 @@ def _content(checkpoint: Folder) -> Facts:
 def _items(checkpoint: Folder) -> Facts:
     """What of `ckpt_content` the local backend saved."""
     try:
-        content = read_object(checkpoint, MANIFEST, MAX_MANIFEST_BYTES).get("content")
+        content = read_object(checkpoint, MANIFEST, manifest.MAX_BYTES).get("content")
     except NotUsableError:
         return {}
     if not isinstance(content, list):
@@ -125,20 +127,12 @@ def _model(folder: Folder) -> Facts:
     return {f"@checkpoint.{name}": tree[name] for name in MODEL_SIZES if isinstance(tree.get(name), (int, str))}
 
 
-def _newest_whole(folder: Folder, steps: list[int]) -> int | None:
-    """The step that the local backend would go on from: the newest whose files have the sizes of its manifest."""
+def _newest_whole(path: Path, steps: list[int]) -> int | None:
+    """The step that the local backend would go on from; the hashes of files, which it compares too, are left out."""
     for step in reversed(steps):
-        with contextlib.suppress(OSError, NotUsableError), folder.below(f"global_step_{step}") as checkpoint:
-            manifest = read_object(checkpoint, MANIFEST, MAX_MANIFEST_BYTES)
-            if manifest.get("step") == step and _whole(manifest.get("files"), checkpoint.files()):
-                return step
+        with contextlib.suppress(manifest.TornCheckpointError):
+            return manifest.whole(path / f"global_step_{step}", step, contents=False).step
     return None
-
-
-def _whole(listed: Any, there: Mapping[str, int]) -> bool:
-    if not isinstance(listed, dict):
-        return False
-    return all(isinstance(entry, list) and entry and there.get(name) == entry[0] for name, entry in listed.items())
 
 
 def _pointer(folder: Folder) -> int | None:

@@ -16,6 +16,7 @@ from agentic_rl.config.flat.in_force import (
     trains,
 )
 from agentic_rl.config.flat.wording import show
+from agentic_rl.config.manifest import lacking
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 PATHS: list[Rule] = []
@@ -74,7 +75,8 @@ def unusable_checkpoint(facts: Facts) -> Iterator[Problem]:
 
     On verl a folder without `actor` was written by another backend (`local` uses the same place) or is incomplete;
     files of some ranks missing on the only node are a copy or a save that broke off. On `local` it was saved with less
-    than `model`, `optimizer` and `extra` in `ckpt_content`. Go on from an older step, or start afresh.
+    than `model`, `optimizer` and `extra` in `ckpt_content`, and steps are left to train. Go on from an older step, or
+    start afresh.
     """
     path, problem = _path(facts), _lacking(facts)
     if problem:
@@ -86,9 +88,9 @@ def _lacking(facts: Facts) -> str:
     """Why the backend can't load the checkpoint; empty where it can."""
     backend, writer = facts["train_backend"], facts.get("@checkpoint.backend")
     if backend == "local":
-        content = facts["@checkpoint.content"]
-        missing = [name for name in ("model", "optimizer", "extra") if name not in content]
-        missing = [name for name in missing if name != "model" or "hf_model" not in content]
+        if not trains(facts) or facts["@checkpoint.step"] >= steps(facts):
+            return ""  # nothing is trained, and evaluating takes the weights alone
+        missing = lacking(facts["@checkpoint.content"])
         return f"it was saved without {' and '.join(missing)}" if missing else ""
     if backend != "verl":
         return ""

@@ -3,13 +3,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agentic_rl.backends.errors import SaveError
 from agentic_rl.backends.local.checkpoint_store import POINTER, CheckpointStore, resumable
-from agentic_rl.backends.local.manifest import TornCheckpointError
+from agentic_rl.config.artifacts import checkpoints
+from agentic_rl.config.artifacts.result import Request
+from agentic_rl.config.manifest import TornCheckpointError
+from agentic_rl.config.writing import make_folder
 
 
 def fill(folder: Path) -> None:
@@ -183,3 +187,55 @@ def test_leftovers_of_killed_processes_are_removed_and_nothing_else(store: Check
 )
 def test_what_is_needed_to_go_on(content: list[str], enough: bool) -> None:
     assert resumable(content) is enough
+
+
+def linked(folder: Path) -> None:
+    folder.rename(folder.parent / "elsewhere")
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+def linked_file(folder: Path) -> None:
+    (folder / "weights").rename(folder.parent / "weights")
+    (folder / "weights").symlink_to(folder.parent / "weights")
+
+
+def piped(folder: Path) -> None:
+    (folder / "weights").unlink()
+    os.mkfifo(folder / "weights")
+
+
+def cut(folder: Path) -> None:
+    (folder / "weights").write_bytes(b"1")
+
+
+def renumbered(folder: Path) -> None:
+    text = (folder / "manifest.json").read_text()
+    (folder / "manifest.json").write_text(text.replace('"step": 2', '"step": 3'))
+
+
+def without_content(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"step": 2, "files": {}}')
+
+
+def unreadable(folder: Path) -> None:
+    (folder / "weights").chmod(0)
+
+
+@pytest.mark.parametrize(
+    "damage", [linked, linked_file, piped, cut, renumbered, without_content, unreadable], ids=lambda one: one.__name__
+)
+def test_a_check_tells_the_checkpoint_that_the_run_goes_on_from(
+    damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if damage is unreadable and os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    monkeypatch.chdir(tmp_path)
+    store = CheckpointStore(make_folder(tmp_path / "checkpoints/p/e"))
+    for step in (1, 2):
+        store.write(step, ["model"], fill)
+    damage(store.path(2))
+    newest = store.newest(lambda warning: None)
+    assert newest is not None
+    values = {"train_backend": "local", "local.project_name": "p", "local.experiment_name": "e"}
+    facts = checkpoints.read(Request(values, {}, {}, {})).facts
+    assert facts["@checkpoint.step"] == newest.step == 1

@@ -221,3 +221,18 @@ GOOD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("backend", "changes", "facts"), GOOD)
 def test_good(backend: str, changes: dict[str, Any], facts: dict[str, Any], findings: Findings) -> None:
     assert told(findings(backend, changes, facts)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "stops"),
+    [
+        ({"local__total_training_steps": 21}, True),
+        ({"local__total_training_steps": 20}, False),
+        ({"local__total_training_steps": 21, "test_only": True}, False),
+    ],
+)
+def test_only_what_goes_on_needs_more_than_the_weights(
+    changes: dict[str, Any], stops: bool, findings: Findings
+) -> None:
+    found = findings("local", changes, {**OWN, "@checkpoint.content": ("hf_model",)})
+    assert any(one.code == "ARL262" for one in found) == stops

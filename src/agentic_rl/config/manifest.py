@@ -1,18 +1,32 @@
-"""The list of a checkpoint's files with sizes and hashes: what tells a whole checkpoint from a torn one."""
+"""The list of a local checkpoint's files with sizes and hashes: what tells a whole checkpoint from a torn one.
+
+The local backend writes it and asks it before it goes on; a check asks it what the run will do.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from stat import S_ISREG
+from typing import Any, BinaryIO
 
 NAME = "manifest.json"
 FORMAT = 1
 CHUNK_BYTES = 1 << 20
+MAX_BYTES = 1 << 24
+"""Of a manifest; one has about a hundred bytes for each file."""
+NEEDED = (("model", "hf_model"), ("optimizer",), ("extra",))
+"""Items of `ckpt_content`: one of each is needed to go on."""
+
+
+def lacking(content: Collection[str]) -> list[str]:
+    """What a checkpoint with the items `content` lacks for going on from it."""
+    return [either[0] for either in NEEDED if not any(item in content for item in either)]
 
 
 class TornCheckpointError(ValueError):
@@ -48,17 +62,17 @@ class Manifest:
         """
         try:
             with readable(folder / NAME):
-                text = (folder / NAME).read_text(encoding="utf-8")
+                text = _bounded(folder / NAME)
             raw: dict[str, Any] = json.loads(text)
             files = {name: (int(size), str(digest)) for name, (size, digest) in raw["files"].items()}
             return cls(int(raw["step"]), list(raw["content"]), files)
         except TornCheckpointError:
             raise
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TornCheckpointError(f"{NAME} is damaged") from error
 
-    def verify(self, folder: Path) -> None:
-        """Compare every file with the manifest.
+    def verify(self, folder: Path, *, contents: bool = True) -> None:
+        """Compare every file with the manifest; without `contents` its size alone, and whether it can be opened.
 
         Raises:
             TornCheckpointError: names the first file that differs, can't be read or is a symbolic link.
@@ -68,7 +82,7 @@ class Manifest:
                 there = _size(folder / name)
             if there != size:
                 raise TornCheckpointError(f"{name} has {there} bytes instead of {size}")
-        for name, (_, digest) in self.files.items():
+        for name, (_, digest) in self.files.items() if contents else ():
             with readable(folder / name):
                 there_digest = _sha256(folder / name)
             if there_digest != digest:
@@ -92,17 +106,49 @@ def readable(path: Path) -> Iterator[None]:
         raise TornCheckpointError(f"{path.name} can't be read: {error.strerror or error}") from error
 
 
+def whole(folder: Path, step: int, *, contents: bool = True) -> Manifest:
+    """The manifest of the checkpoint of `step` in `folder`, which was compared with it (see `Manifest.verify`).
+
+    Raises:
+        TornCheckpointError: it is not what was written, can't be read, or is a symbolic link.
+    """
+    with readable(folder):
+        manifest = Manifest.read(folder)
+    if manifest.step != step:
+        raise TornCheckpointError(f"{NAME} is that of step {manifest.step}")
+    manifest.verify(folder, contents=contents)
+    return manifest
+
+
 def _size(path: Path) -> int:
     """In bytes; a missing file has none."""
     try:
-        return path.stat().st_size
+        with _opened(path) as file:
+            return os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         return 0
 
 
+def _bounded(path: Path) -> bytes:
+    with _opened(path) as file:
+        text = file.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise TornCheckpointError(f"{path.name} is larger than any manifest")
+    return text
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a regular file; a pipe in its place must not make us wait for a writer."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("it is no regular file")
+    return file
+
+
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with _opened(path) as file:
         while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()

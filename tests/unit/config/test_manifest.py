@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from agentic_rl.backends.local.manifest import NAME, Manifest, TornCheckpointError
+from agentic_rl.config.manifest import NAME, Manifest, TornCheckpointError, lacking
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_a_file_that_cannot_be_read_is_torn(folder: Path, monkeypatch: pytest.Mo
         raise PermissionError(errno.EACCES, "Permission denied")
 
     manifest = Manifest.read(folder)
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(TornCheckpointError, match="config can't be read: Permission denied"):
         manifest.verify(folder)
 
@@ -70,3 +71,33 @@ def test_a_link_is_torn_even_if_its_target_is_right(name: str, folder: Path, tmp
     (folder / name).symlink_to(target)
     with pytest.raises(TornCheckpointError, match=f"{name} is a symbolic link"):
         Manifest.read(folder).verify(folder)
+
+
+def test_without_the_contents_only_sizes_are_compared(folder: Path) -> None:
+    (folder / "weights").write_bytes(b"54321")
+    Manifest.read(folder).verify(folder, contents=False)
+    (folder / "weights").write_bytes(b"1")
+    with pytest.raises(TornCheckpointError, match="weights has 1 bytes instead of 5"):
+        Manifest.read(folder).verify(folder, contents=False)
+
+
+@pytest.mark.parametrize("name", ["weights", NAME])
+def test_a_pipe_is_torn_and_not_waited_for(name: str, folder: Path) -> None:
+    manifest = Manifest.read(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(TornCheckpointError, match=f"{name} can't be read: it is no regular file"):
+        manifest.verify(folder) if name == "weights" else Manifest.read(folder)
+
+
+def test_a_manifest_is_read_within_bounds(folder: Path) -> None:
+    with (folder / NAME).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(TornCheckpointError, match="larger than any manifest"):
+        Manifest.read(folder)
+
+
+def test_what_is_lacking_to_go_on() -> None:
+    assert lacking(["hf_model", "optimizer", "extra"]) == lacking(["model", "optimizer", "extra"]) == []
+    assert lacking(["hf_model"]) == ["optimizer", "extra"]
+    assert lacking([]) == ["model", "optimizer", "extra"]
