@@ -25,11 +25,13 @@ def engine_items(
     formula = f"gpu_memory_utilization {share:g} x {show_size(device_memory)}"
     if there:
         formula += f", less {show_size(there)} of training that lie there when it starts"
+    size, least = int(share * device_memory) - there, engine_minimum(settings, model)
+    if there and size < least:
+        return [Item("the engine's least", "rollout", least, f"its weights and one sequence; {formula}, is less")]
     formula += (
         f"; in it weights of {show_size(weights.bytes)} and a KV cache, of which {show_size(cache.bytes)} can be used"
     )
-    size = max(int(share * device_memory) - there, engine_minimum(settings, model)) if there else share * device_memory
-    return [Item("the engine's share", "rollout", int(size), formula, reserved=True)]
+    return [Item("the engine's share", "rollout", size, formula, reserved=True)]
 
 
 def engine_minimum(settings: Settings, model: ModelSizes) -> int:

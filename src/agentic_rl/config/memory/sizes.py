@@ -28,10 +28,10 @@ def parse_size(text: str) -> int:
 def show_size(size: float) -> str:
     """`size` bytes with a binary unit and three digits."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1000:
+        if size < 999.5:  # three digits of what is above are 1e+03
             return f"{size:.3g} {unit}"
         size /= 1024
-    return f"{size:,.3g} TiB" if size < 1000 else f"{size:,.0f} TiB"
+    return f"{size:,.3g} TiB" if size < 999.5 else f"{size:,.0f} TiB"
 
 
 def show_count(count: float) -> str:

@@ -68,7 +68,9 @@ def test_what_is_offloaded_leaves_the_engine_its_whole_share_on_mindspeed_rl(of:
 
 def test_an_engine_on_mindspeed_rl_needs_its_weights_and_a_sequence_however_small_its_share(of: Of) -> None:
     made = of("mindspeed_rl", at_machine__device_memory=64 << 30, gpu_memory_utilization=0.1)
-    assert size(made, "the engine's share") == 2 * BILLION // 4 + 2 * 36 * 8 * 128 * 2 // 4 * 16384
+    (least,) = (item for item in made.items if item.name == "the engine's least")
+    assert least.bytes == 2 * BILLION // 4 + 2 * 36 * 8 * 128 * 2 // 4 * 16384
+    assert least.formula.startswith("its weights and one sequence; gpu_memory_utilization 0.1 x 64 GiB, less 15.")
 
 
 def test_a_rollout_beside_a_reserved_share_has_a_wider_limit_than_an_update(of: Of) -> None:
