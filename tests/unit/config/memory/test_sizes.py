@@ -34,7 +34,14 @@ def test_what_is_no_size_is_refused_with_the_remedy(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "shown"),
-    [(0, "0 bytes"), (999, "999 bytes"), (64 << 30, "64 GiB"), (1_023_488, "0.976 MiB"), (3 << 20, "3 MiB"), (5 << 40, "5 TiB")],
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (64 << 30, "64 GiB"),
+        (1_023_488, "0.976 MiB"),
+        (3 << 20, "3 MiB"),
+        (5 << 40, "5 TiB"),
+    ],
 )
 def test_sizes_are_shown_with_binary_units(size: int, shown: str) -> None:
     assert show_size(size) == shown
