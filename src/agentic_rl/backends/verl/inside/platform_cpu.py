@@ -1,7 +1,7 @@
 """A platform `cpu` for verl, through verl's own registry of platforms: training without any accelerator.
 
 verl asks its platform for a torch-like device module (`torch.cuda` elsewhere) and for the name of Ray's resource. Here
-the devices are logical: Ray is started with as many `GPU` resources as the configuration names, whatever the machine has.
+the devices are logical: Ray is started with as many `GPU` resources as the configuration names.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CpuPlatform(PlatformBase):
         """One device a process."""
         return 1
 
-    def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:  # noqa: ARG002 - verl's signature
+    def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:
         """A CPU has no compute capability."""
         return None, None
 
@@ -86,7 +86,7 @@ class CpuPlatform(PlatformBase):
         return False
 
     @contextmanager
-    def nvtx_range(self, msg: str) -> Iterator[None]:  # noqa: ARG002 - verl's signature
+    def nvtx_range(self, msg: str) -> Iterator[None]:
         """No profiler marks ranges here."""
         yield
 

@@ -1,0 +1,176 @@
+"""Ray for one run: a cluster of its own on the loopback interface, or the one that `RAY_ADDRESS` names."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentic_rl.backends.errors import ClusterError
+from agentic_rl.backends.verl.environment import OF_OWN_RAY, OF_RAY, Device
+from agentic_rl.backends.verl.leftovers import Leftovers
+
+ADDRESS = "RAY_ADDRESS"
+"""Ray's own environment variable; without it the run starts a Ray of its own."""
+LOOPBACK = "127.0.0.1"
+CPUS_OF_A_DEVICE = 3
+"""What verl reserves beside each device (the `max_colocate_count` of its pools)."""
+CPUS_OF_A_RUN = 2
+"""For verl's task runner and what it starts; most of its actors reserve none."""
+SPARE_CPUS = 16
+"""What a Ray of our own has beyond that: its CPUs are only counted."""
+OBJECT_STORE_BYTES = 500_000_000
+"""Of a Ray on a machine without accelerator, where the default of 30 % of the memory is too much."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a run asks of Ray."""
+
+    device: Device
+    devices: int
+    """On each node."""
+    nodes: int
+
+    @property
+    def resource(self) -> str:
+        """Ray's name for the devices."""
+        return "NPU" if self.device == "npu" else "GPU"
+
+    @property
+    def cpus(self) -> int:
+        """Of all nodes together; Ray counts them, the system does not."""
+        return self.devices * self.nodes * CPUS_OF_A_DEVICE + CPUS_OF_A_RUN
+
+
+class Cluster:
+    """A Ray that this process is connected to."""
+
+    def __init__(self, ray: Any, session: Path | None) -> None:
+        self.ray = ray
+        self.session = session
+        """The folder of its logs, where it is on this machine and ours."""
+
+    def keep_logs(self, folder: Path) -> Path | None:
+        """Copy the logs of the processes to `folder`, in place of older ones; None where there are none."""
+        if self.session is None or not (self.session / "logs").is_dir():
+            return None
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.session / "logs", folder, symlinks=True, ignore_dangling_symlinks=True)
+        return folder
+
+
+@contextlib.contextmanager
+def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
+    """Connect to Ray as long as the block runs; what was started here is ended, a cluster that was joined goes on.
+
+    Raises:
+        ClusterError: Ray can't be started or joined, or lacks the devices or CPUs.
+    """
+    address = environ.get(ADDRESS, "").strip()
+    if demand.nodes > 1 and not address:
+        raise ClusterError(
+            f"verl.nnodes is {demand.nodes}, but {ADDRESS} names no cluster",
+            f"start Ray on every node (`ray start`), then set {ADDRESS} to the head's address (10.0.0.1:6379)",
+        )
+    ray = _imported(own=not address)
+    with _joined(ray, address) if address or ray.is_initialized() else _own(ray, demand) as cluster:
+        _require(ray.cluster_resources(), demand)
+        yield cluster
+
+
+def _imported(*, own: bool) -> Any:
+    """Import Ray with the settings that it reads at its import."""
+    settings = {**OF_RAY, **(OF_OWN_RAY if own else {})}
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    return importlib.import_module("ray")
+
+
+@contextlib.contextmanager
+def _joined(ray: Any, address: str) -> Iterator[Cluster]:
+    if ray.is_initialized():  # by the program around us, which also ends it
+        yield Cluster(ray, None)
+        return
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:
+        raise ClusterError(
+            f"{ADDRESS} is {address}, but that Ray can't be joined: {_first_line(error)}",
+            f"start it (`ray start --head`) with the same Ray and Python as here, or unset {ADDRESS} for a Ray of its own",
+        ) from error
+    try:
+        yield Cluster(ray, None)
+    finally:
+        ray.shutdown()
+
+
+@contextlib.contextmanager
+def _own(ray: Any, demand: Demand) -> Iterator[Cluster]:
+    # A folder of our own: /tmp/ray may belong to another user. Short, since Ray's sockets lie below it.
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    with Leftovers() as leftovers:
+        try:
+            _start(ray, demand, folder)
+            yield Cluster(ray, folder / "session_latest")
+        finally:
+            leftovers.note()
+            ray.shutdown()
+            leftovers.remove()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(ray: Any, demand: Demand, folder: Path) -> None:
+    options: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, demand.cpus + SPARE_CPUS)}
+    if demand.device == "npu":
+        options["resources"] = {"NPU": demand.devices}
+    else:
+        options["num_gpus"] = demand.devices
+    if demand.device == "cpu":
+        options["object_store_memory"] = OBJECT_STORE_BYTES
+    try:
+        ray.init(
+            address="local",
+            _node_ip_address=LOOPBACK,
+            _temp_dir=str(folder),
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            **options,
+        )
+    except Exception as error:
+        raise ClusterError(
+            f"Ray can't be started: {_first_line(error)}",
+            f"`agentic-rl doctor` looks at ports, shared memory and limits; or start Ray yourself and set {ADDRESS}",
+        ) from error
+
+
+def _require(there: Mapping[str, float], demand: Demand) -> None:
+    """Refuse what verl would wait for without end.
+
+    Raises:
+        ClusterError: too few devices or CPUs.
+    """
+    devices = demand.devices * demand.nodes
+    if there.get(demand.resource, 0) < devices:
+        raise ClusterError(
+            f"the run needs {devices} {demand.resource}s ({demand.nodes} nodes x {demand.devices}), "
+            f"and Ray has {there.get(demand.resource, 0):g}",
+            "num_gpus_per_node and verl.nnodes as there are devices, or more nodes in the cluster",
+        )
+    if there.get("CPU", 0) < demand.cpus:
+        raise ClusterError(
+            f"verl reserves {demand.cpus} CPUs, and Ray has {there.get('CPU', 0):g}: it would wait for ever",
+            f"`ray start --num-cpus N` with {demand.cpus} or more in all (Ray only counts them)",
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]

