@@ -74,3 +74,8 @@ class StepTrajectory(Trajectory):
     response_tokens: Tokens = ()
     response_masks: Tokens = ()
     task: Any = None
+
+
+def token_list(tokens: Tokens) -> list[int]:
+    """Return tokens, or a mask of them, as plain numbers."""
+    return list(tokens) if isinstance(tokens, Sequence) else [int(token) for token in tokens.tolist()]

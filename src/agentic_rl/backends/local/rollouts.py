@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentic_rl.agents.task import Task
-from agentic_rl.agents.trajectory import Trajectory
+from agentic_rl.agents.trajectory import Trajectory, token_list
 from agentic_rl.backends.local.batches import Sample
-
-if TYPE_CHECKING:
-    from agentic_rl.agents.trajectory import Tokens
 
 SCHEMA_VERSION = 1
 """Of the lines in trajectories.jsonl; raised when a field changes its meaning or goes away."""
@@ -21,20 +18,16 @@ LOGPROB_DIGITS = 5
 
 def to_sample(trajectory: Trajectory) -> Sample:
     """What the learner needs of a trajectory; its group is the trajectory's `idx`."""
-    prompt, response = _numbers(trajectory.prompt_tokens), _numbers(trajectory.response_tokens)
+    prompt, response = token_list(trajectory.prompt_tokens), token_list(trajectory.response_tokens)
     return Sample(
         tokens=prompt + response,
         prompt_length=len(prompt),
-        mask=_numbers(trajectory.response_masks),
+        mask=token_list(trajectory.response_masks),
         logprobs=list(trajectory.response_logprobs),
         reward=trajectory.trajectory_reward,
         group=trajectory.idx,
         failed=bool(trajectory.error),
     )
-
-
-def _numbers(tokens: Tokens) -> list[int]:
-    return list(tokens) if isinstance(tokens, Sequence) else [int(token) for token in tokens.tolist()]
 
 
 def rollout_metrics(trajectories: Sequence[Trajectory], seconds: float) -> dict[str, float]:
@@ -43,7 +36,7 @@ def rollout_metrics(trajectories: Sequence[Trajectory], seconds: float) -> dict[
     rewards = [trajectory.trajectory_reward for trajectory in whole] or [0.0]
     lengths = [len(trajectory.response_tokens) for trajectory in whole] or [0]
     turns = [_turns(trajectory) for trajectory in whole] or [0]
-    written = sum(sum(_numbers(trajectory.response_masks)) for trajectory in trajectories)
+    written = sum(sum(token_list(trajectory.response_masks)) for trajectory in trajectories)
     return {
         "reward/mean": statistics.fmean(rewards),
         "reward/std": statistics.pstdev(rewards),
@@ -58,7 +51,7 @@ def rollout_metrics(trajectories: Sequence[Trajectory], seconds: float) -> dict[
 
 def _turns(trajectory: Trajectory) -> int:
     """How often the policy began to write: the starts of runs of 1 in the mask."""
-    mask = _numbers(trajectory.response_masks)
+    mask = token_list(trajectory.response_masks)
     return sum(1 for before, now in zip([0, *mask], mask, strict=False) if now and not before)
 
 
@@ -74,8 +67,8 @@ def trajectory_record(trajectory: Trajectory, task: Task, step: int) -> Mapping[
         "finish_reason": trajectory.finish_reason,
         "error": trajectory.error,
         "messages": trajectory.chat_completions,
-        "prompt_tokens": _numbers(trajectory.prompt_tokens),
-        "response_tokens": _numbers(trajectory.response_tokens),
-        "response_mask": _numbers(trajectory.response_masks),
+        "prompt_tokens": token_list(trajectory.prompt_tokens),
+        "response_tokens": token_list(trajectory.response_tokens),
+        "response_mask": token_list(trajectory.response_masks),
         "response_logprobs": [round(logprob, LOGPROB_DIGITS) for logprob in trajectory.response_logprobs],
     }
