@@ -21,6 +21,8 @@ files, 5xx backends.
 def all_pages() -> dict[str, Page]:
     """Every code with its page, in the order of the codes."""
     import agentic_rl.backends.findings
+    import agentic_rl.backends.verl.findings
+    import agentic_rl.backends.verl.native_rules
     import agentic_rl.config.agent_file
     import agentic_rl.config.artifacts
     import agentic_rl.config.batch

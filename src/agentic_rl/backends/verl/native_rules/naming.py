@@ -1,0 +1,30 @@
+"""What rules about registered names share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from agentic_rl.backends.verl.native_rules.facts import MODEL
+from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.flat.wording import show
+from agentic_rl.config.rules import Facts, Problem
+
+
+def unknown_name(facts: Facts, key: str, family: str, what: str, consequence: str) -> Iterator[Problem]:
+    """A problem where the value of `key` is none of the names that the installed verl registers.
+
+    A library of the user's own (`model.external_lib`) may register more, in the workers only: then it is a warning.
+    """
+    value, names = facts[key], facts[f"@verl.{family}"]
+    if isinstance(value, str) and value in names:
+        return
+    severity: Severity | None = "warning" if facts.get(f"{MODEL}.external_lib") else None
+    yield Problem(key, f"verl has no {what} {show(value)}; {consequence}", offered(value, names), severity)
+
+
+def offered(value: object, names: Iterable[str]) -> str:
+    """The names to choose from, the nearest first."""
+    listed = sorted(names)
+    near = get_close_matches(str(value), listed, 1)
+    return f"one of {', '.join([*near, *(name for name in listed if name not in near)])}"

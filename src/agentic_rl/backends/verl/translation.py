@@ -1,0 +1,81 @@
+"""From verl's keys back to ours, and from verl's words to its keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from agentic_rl.backends.verl.mapping import TABLE
+from agentic_rl.backends.verl.native_rules.facts import flattened
+
+DRIVER = "driver"
+"""The step of verl's own checks that is about the whole configuration."""
+_SHORTEST = 4
+_KEYS = (
+    (r"\[actor\]", "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"),
+    (r"\[critic\] Please", "critic.ppo_micro_batch_size_per_gpu"),
+    (r"\[(actor_rollout_ref\.\w+)\]", r"\1.log_prob_micro_batch_size_per_gpu"),
+    (r"real_train_batch_size", "data.train_batch_size"),
+    (r"model_parallel_size .* times context_parallel_size", "trainer.n_gpus_per_node"),
+    (r"sequence parallelism", "actor_rollout_ref.actor.ulysses_sequence_parallel_size"),
+    (r"validation gen temperature", "actor_rollout_ref.rollout.temperature"),
+    (r"FlashAttention2", "actor_rollout_ref.model.override_config.attn_implementation"),
+    (r"Rollout mode", "actor_rollout_ref.rollout.mode"),
+    (r"(?i)only one architecture", "actor_rollout_ref.model.path"),
+    (r"lora_rank", "actor_rollout_ref.model.lora_rank"),
+)
+"""Words of verl that name no key -> the key that they are about."""
+
+
+def translate(native_key: str) -> str | None:
+    """Our dotted key that sets one of verl's; None where the adapter decides, or nobody.
+
+    A key that takes its value from one of ours inside verl's configuration counts, and so does a list item.
+    """
+    return _ours().get(native_key.partition("[")[0])
+
+
+def key_of(step: str, words: str, native: Mapping[str, Any]) -> str:
+    """Find verl's key that a refusal is about.
+
+    Args:
+        step: the node that verl built, or `driver`.
+        words: the message and the line of source.
+        native: the configuration.
+    """
+    for pattern, key in _KEYS:
+        found = re.search(pattern, words)
+        if found:
+            return found.expand(key)
+    candidates = [(place, -depth, key) for place, depth, key in _named(step, words, native)]
+    return min(candidates)[2] if candidates else ("" if step == DRIVER else step)
+
+
+def _named(step: str, words: str, native: Mapping[str, Any]) -> Iterator[tuple[int, int, str]]:
+    """Place in the words, how much of the key stands there, and key, for every key of the step that they name."""
+    for key, value in flattened(native):
+        if isinstance(value, Mapping):
+            continue
+        if step != DRIVER and not key.startswith(f"{step}."):
+            continue
+        parts = key.split(".")
+        if len(parts[-1]) < _SHORTEST:
+            continue
+        for depth in range(len(parts), 0, -1):
+            found = re.search(rf"(?<![\w]){re.escape('.'.join(parts[-depth:]))}(?!\w)", words)
+            if found:
+                # The end of the name is its place: a longer one that ends there is the same mention.
+                yield found.end(), depth, key
+                break
+
+
+@cache
+def _ours() -> dict[str, str]:
+    ours: dict[str, str] = {}
+    for entry in TABLE:
+        for native in entry.natives:
+            for key in (native.key, *native.through):
+                ours.setdefault(key, entry.key)
+    return ours
