@@ -14,7 +14,7 @@ from agentic_rl.backends.verl.inside.measures import Summary, summary_of_strange
 
 def summaries(batch: tq.KVBatchMeta) -> list[Summary]:
     """What is known of the rollout of each sample."""
-    fields = _get(batch, "extra_fields").tolist()
+    fields = list(_get(batch, "extra_fields"))
     if all("rollout" in one for one in fields):
         return [one["rollout"] for one in fields]
     return [
@@ -25,7 +25,7 @@ def summaries(batch: tq.KVBatchMeta) -> list[Summary]:
 
 def uids(batch: tq.KVBatchMeta) -> list[str]:
     """The group of each sample."""
-    return [str(uid) for uid in _get(batch, "uid").tolist()]
+    return [str(uid) for uid in _get(batch, "uid")]
 
 
 def rewards(batch: tq.KVBatchMeta) -> list[Tensor]:

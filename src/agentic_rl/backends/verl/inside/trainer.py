@@ -46,6 +46,7 @@ class AgenticTrainer(PPOTrainerSync):
         self._learnt = True
         self._saved_step = -1
         self._stopping = False
+        self.checkpoint_callback: CheckpointCallback  # verl sets it
         with open_dict(config):
             config.trainer.v1.trainer_mode = "sync"
         super().__init__(config)
@@ -212,7 +213,7 @@ class AgenticTrainer(PPOTrainerSync):
         don't: they have their own copy of the configuration.
         """
         checkpoint = self.config.actor_rollout_ref.actor.checkpoint
-        callback: CheckpointCallback = self.checkpoint_callback
+        callback = self.checkpoint_callback
         with open_dict(checkpoint):
             before = checkpoint.get("async_save", False)
             checkpoint.async_save = True
