@@ -13,13 +13,15 @@ from agentic_rl.backends.verl.composition import TEMPLATE, compose
 from agentic_rl.backends.verl.findings import NATIVE_KEY, finding
 from agentic_rl.backends.verl.hydra_text import hydra_text
 from agentic_rl.backends.verl.installation import Installation, installed
-from agentic_rl.backends.verl.mapping import ALWAYS, BY_DEVICE, TABLE, Setting, uses_critic
+from agentic_rl.backends.verl.mapping import AGENT_LOOP_WORKERS, ALWAYS, BY_DEVICE, TABLE, Setting, uses_critic
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.schema import FlatConfig
 from agentic_rl.machine.devices import accelerator
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+AGENT_LOOP = "agentic_rl.backends.verl.inside.agent_loop.AgenticLoop"
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,13 @@ def agent_loops(config: FlatConfig, names: Sequence[str] = (), *, device: str | 
     `names` are the agents that rows of the data ask for.
     """
     from agentic_rl.backends.verl.inside.settings import settings_of
-    from agentic_rl.backends.verl.mapping.fixed import AGENT_LOOP_WORKERS
 
     workers = 1 if resolved_device(config, device) == "cpu" else AGENT_LOOP_WORKERS
-    settings = settings_of(config, workers)
-    loop = "agentic_rl.backends.verl.inside.agent_loop.AgenticLoop"
-    every = dict.fromkeys([config.agent_name, *names])
-    return [{"name": name, "_target_": loop, "settings": {**settings.to_dict(), "agent_name": name}} for name in every]
+    settings = settings_of(config, workers).to_dict()
+    # The user's file is the configured agent; the others are built in, registered or installed.
+    others = [{**settings, "agent_name": name, "agent_file": None} for name in dict.fromkeys(names)]
+    every = [settings, *(one for one in others if one["agent_name"] != config.agent_name)]
+    return [{"name": one["agent_name"], "_target_": AGENT_LOOP, "settings": one} for one in every]
 
 
 def check_template(

@@ -67,7 +67,6 @@ DEAD: dict[str, DeadKeys] = {
                 "verl reads verl.fsdp_optimizer_offload instead", "fsdp_optimizer_offload: true", (False,)
             ),
             "verl.balance_batch": Dead("verl always balances", "balance_batch: true", (True,)),
-            "verl.truncation": Dead("verl stores it and does not use it in reinforcement learning"),
         },
     ),
     "mindspeed_rl": DeadKeys(

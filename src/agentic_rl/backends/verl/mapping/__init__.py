@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from agentic_rl.backends.verl.mapping import learning, shared, training
 from agentic_rl.backends.verl.mapping.entry import Entry, Fixed, Native, Reader, Setting, uses_critic
-from agentic_rl.backends.verl.mapping.fixed import AGENT_LOOPS, ALWAYS, BY_DEVICE
+from agentic_rl.backends.verl.mapping.fixed import AGENT_LOOP_WORKERS, AGENT_LOOPS, ALWAYS, BY_DEVICE
 
 __all__ = [
     "AGENT_LOOPS",
+    "AGENT_LOOP_WORKERS",
     "ALWAYS",
     "BY_DEVICE",
     "TABLE",

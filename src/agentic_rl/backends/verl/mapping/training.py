@@ -134,6 +134,7 @@ SECTION: tuple[Entry, ...] = (
         note="left at its default it is 0 with `device: cpu`",
     ),
     dead("verl.balance_batch"),
+    adapter("verl.startup_timeout", "the launcher waits so long for each stage of the start"),
     native("verl.fsdp_param_offload", *_offload("param_offload")),
     native("verl.fsdp_optimizer_offload", *_offload("optimizer_offload")),
 )
