@@ -12,10 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from agentic_rl._version import __version__
 from agentic_rl.backends.errors import RunFolderBusyError
+from agentic_rl.config.resolved import to_yaml
 from agentic_rl.config.writing import make_folder, open_append, replace_file
 from agentic_rl.tracking import LineFile
 
@@ -46,7 +45,7 @@ class RunFolder:
 
     def describe(self, configuration: Mapping[str, Any]) -> None:
         """Write the resolved configuration and the versions."""
-        self.write(CONFIG, yaml.safe_dump(dict(configuration), sort_keys=False, allow_unicode=True))
+        self.write(CONFIG, to_yaml(configuration))
         self.write(VERSIONS, json.dumps(versions(self.packages), indent=1) + "\n")
 
     def write(self, name: str, text: str) -> Path:

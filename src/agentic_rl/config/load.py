@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentic_rl.config import flat, secure_paths
+from agentic_rl.config import flat, resolved, secure_paths
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, ConfigError, Finding, Place, Report
 from agentic_rl.config.flat.files import check_texts, named_paths, placed
 from agentic_rl.config.flat.findings import PlaceOf
@@ -131,6 +131,7 @@ def load_document(
     if found != "flat":
         return Loaded(document, found, report=Report([*document.findings, _not_read_yet(document, found)], sources))
     tree, dotted = _without_dotted_keys(document)
+    tree = resolved.written(document, tree)
     overridden = override(tree, overrides, environ, lambda key: OTHER_NAMES.get(key, key))
     loaded = Loaded(document, report=Report([*document.findings, *findings, *dotted, *overridden.findings]))
     loaded.report.extend(misnamed(environ, known_keys))

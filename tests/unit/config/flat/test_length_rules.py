@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -290,3 +291,15 @@ def test_default_length_of_local_counts_only_as_far_as_samples_reach(findings: F
 
 def test_a_model_that_was_not_read_has_no_context(findings: Findings) -> None:
     assert told(findings("verl", {"max_model_len": 131072, "max_num_batched_tokens": 131072}, {})) == []
+
+
+@pytest.mark.parametrize("turns", [1, 2, 10])
+@pytest.mark.parametrize("each", [1, 7, 64, 1000])
+@pytest.mark.parametrize("room", [1, 9, 100, 2048])
+def test_what_is_proposed_for_turns_passes(turns: int, each: int, room: int, findings: Findings) -> None:
+    changes = {"max_steps": turns, "max_tokens": each, "local__max_response_length": room}
+    for bad in [one for one in findings("local", changes) if one.code == "ARL244"]:
+        for proposed in re.split(r", or ", bad.hint):
+            values = {key: int(value) for key, value in re.findall(r"(max_\w+): (\d+)", proposed)}
+            assert values
+            assert told(findings("local", {**changes, **values})) == []

@@ -250,3 +250,11 @@ def test_dead_keys_are_keys() -> None:
 def test_a_dead_key_names_the_version_it_was_found_dead_in(backend: str, check: Check) -> None:
     finding = told(check(backend, num_scheduler_steps=4))["ARL200", "num_scheduler_steps"]
     assert f"no effect with train_backend {backend} (as of {DEAD[backend].version}): " in finding.message
+
+
+@pytest.mark.parametrize("backend", ["verl", "mindspeed_rl", "local"])
+def test_what_is_proposed_for_min_p_passes(backend: str, check: Check) -> None:
+    (found,) = [one for one in check(backend, min_p=0.0).findings if one.code == "ARL111"]
+    key, _, value = found.hint.partition(": ")
+    assert key == "min_p"
+    assert {one.key for one in check(backend, min_p=float(value)).findings}.isdisjoint({"min_p"})
