@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ class Events:
     """
 
     def __init__(self, path: str) -> None:
-        self._file = LineFile(Path(path))
+        self._path = Path(path)
 
     def say(self, stage: str | None = None, **more: Any) -> None:
         """Add one event.
@@ -24,5 +25,5 @@ class Events:
         Raises:
             OSError: the file can't be written.
         """
-        self._file.write(more if stage is None else {"stage": stage, **more})
-        self._file.flush()
+        with closing(LineFile(self._path)) as file:
+            file.write(more if stage is None else {"stage": stage, **more})
