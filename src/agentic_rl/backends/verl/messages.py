@@ -5,8 +5,15 @@ from __future__ import annotations
 import re
 
 from agentic_rl.backends.errors import JobFailedError, SaveError, TrainingError, WorkerLostError
-from agentic_rl.backends.verl.supervision import lost
+from agentic_rl.backends.verl.supervision import in_short, lost
 
+LONGEST = 600
+"""Characters of a cause that are shown: some texts of vLLM and pydantic have pages."""
+PLACE = re.compile(r'^ +File ".*", line \d+.*$', re.MULTILINE)
+"""A line of a traceback."""
+FAILED_WHILE_MADE = "error raised in its creation task"
+NOT_TO_BE_SENT = "isn't serializable"
+"""Ray's words for an actor whose constructor raised, and for an error that could not be pickled."""
 GENERAL = "the logs have the whole story"
 REMEDIES = (
     (
@@ -33,9 +40,9 @@ def explained(error: BaseException) -> TrainingError:
     cause = first_cause(error)
     if isinstance(cause, TrainingError):
         return cause
-    text = f"{type(cause).__name__}: {_last_line(cause)}"
     if _is_death(cause):
-        return WorkerLostError(*lost(text))
+        return WorkerLostError(*lost(_death(str(cause))))
+    text = _words(cause)
     if NO_ROOM.search(str(cause)):
         return SaveError(
             f"verl could not save: {text}",
@@ -50,7 +57,7 @@ def first_cause(error: BaseException) -> BaseException:
     while id(error) not in seen:
         seen.add(id(error))
         inner = getattr(error, "cause", None) or error.__cause__
-        if not isinstance(inner, BaseException):
+        if not isinstance(inner, BaseException) or NOT_TO_BE_SENT in str(inner):
             break
         error = inner
     return error
@@ -65,10 +72,28 @@ def _is_death(error: BaseException) -> bool:
         type(error).__name__
         in {"ActorDiedError", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "ActorUnavailableError"}
         and "torch" not in type(error).__module__
+        and FAILED_WHILE_MADE not in str(error)
     )
 
 
-def _last_line(error: BaseException) -> str:
-    """The last line that says something: a remote traceback ends with what was raised."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else "(no message)"
+def _death(text: str) -> str:
+    """Which process died, and of what: Ray's message has a line for each fact."""
+    name, process = re.search(r"class_name: (\S+)", text), re.search(r"\bpid: (\d+)", text)
+    who = f"{name[1]} (process {process[1] if process else '?'}): " if name else ""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\t")]
+    return who + _cut(in_short(lines[-1] if name and lines else text))
+
+
+def _words(error: BaseException) -> str:
+    """What was raised, `Class: message`, on one line; where all we have is a remote traceback, what that ends with."""
+    text = str(error)
+    places = list(PLACE.finditer(text))
+    if not places:
+        return _cut(f"{type(error).__name__}: {' '.join(text.split()) or '(no message)'}")
+    lines = text[places[-1].end() :].splitlines()
+    raised = next((number for number, line in enumerate(lines) if line and not line[0].isspace()), 0)
+    return _cut(" ".join(" ".join(lines[raised:]).split()))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."

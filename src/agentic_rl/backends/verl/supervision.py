@@ -15,9 +15,13 @@ LOOK_SECONDS = 2.0
 """How often the processes are looked at."""
 WAIT_SECONDS = 0.5
 
-UNEXPECTED = ("WORKER_DIED", "NODE_DIED", "oom")
-"""Ray's reasons for the death of an actor that nobody ended."""
-REASON = re.compile(r"reason: (\w+)")
+UNEXPECTED = re.compile(r"oom_context|reason: (WORKER_DIED|NODE_DIED)")
+"""What Ray writes of an actor that nobody ended."""
+EXPECTED = re.compile(r"creation_task_failure_context|Worker exit type: INTENDED_")
+"""What it writes of one that failed while it was made, which is an error of its own, or that went by itself."""
+SUDDEN = ("sigkill", "signal 9", "end of file", "connection error")
+"""What Ray says where a process was there no more from one moment to the next."""
+SMALLER = "make the job smaller: num_gpus_per_node, rollout_n, max_num_seqs, gpu_memory_utilization"
 MESSAGE = re.compile(r'error_message: "((?:[^"\\]|\\.)*)"')
 
 
@@ -25,9 +29,14 @@ class Watch:
     """Decides, from what is known of a job, whether it has to be ended."""
 
     def __init__(
-        self, start_limit: float, deaths: Callable[[], Mapping[str, str]], clock: Callable[[], float] = time.monotonic
+        self,
+        start_limit: float,
+        deaths: Callable[[], Mapping[str, str]],
+        clock: Callable[[], float] = time.monotonic,
+        grace: float = GRACE,
     ) -> None:
         self._start_limit = start_limit
+        self._grace = grace
         self._deaths = deaths
         self._clock = clock
         self._began = clock()
@@ -58,19 +67,19 @@ class Watch:
             deaths = self._deaths()
             if deaths:
                 self._died = now, "; ".join(f"{name}: {cause}" for name, cause in sorted(deaths.items()))
-        elif now - self._died[0] > GRACE:
+        elif now - self._died[0] > self._grace:
             raise WorkerLostError(*lost(self._died[1]))
 
 
 def lost(what: str) -> tuple[str, str]:
     """Message and remedy for processes that died."""
-    memory = any(word in what.lower() for word in ("memory", "oom", "sigkill", "signal 9"))
-    remedy = (
-        "free memory on the node, or make the job smaller: num_gpus_per_node, rollout_n, max_num_seqs, "
-        "gpu_memory_utilization"
-        if memory
-        else "the logs of that process have its last words"
-    )
+    text = what.lower()
+    if "memory" in text or "oom" in text:
+        remedy = f"free memory on the node, or {SMALLER}"
+    elif any(words in text for words in SUDDEN):
+        remedy = f"most often the system killed it for memory (`dmesg` says so): {SMALLER}; else its log has a reason"
+    else:
+        remedy = "the logs of that process have its last words"
     return f"a process of the job died: {what}", f"{remedy}; the same command goes on from the last checkpoint"
 
 
@@ -82,13 +91,12 @@ def dead_actors(table: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 def _unexpected(actors: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for actor in actors:
         death = str(actor.get("DeathCause") or "")
-        reason = REASON.search(death)
-        if any(word in (reason[1] if reason else death) for word in UNEXPECTED):
+        if UNEXPECTED.search(death) and not EXPECTED.search(death):
             name = actor.get("ActorClassName") or actor.get("Name") or "an actor"
-            yield f"{name} (process {actor.get('Pid', '?')})", _words(death)
+            message = MESSAGE.search(death)
+            yield f"{name} (process {actor.get('Pid', '?')})", in_short(message[1] if message else death)
 
 
-def _words(death: str) -> str:
+def in_short(death: str) -> str:
     """Ray's message on one line, without the list of things that could have been the cause."""
-    message = MESSAGE.search(death)
-    return " ".join((message[1] if message else death).partition("Some common causes")[0].split())
+    return " ".join(death.partition("Some common causes")[0].split())
