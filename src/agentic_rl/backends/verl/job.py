@@ -53,6 +53,7 @@ def prepared(config: FlatConfig, native: Mapping[str, Any], folder: VerlRunFolde
     section = config.verl
     if section is None:
         raise LookupError("the configuration has no section verl")
+    native = _reporting(native)
     device = native["trainer"]["device"]
     folder.write(AGENT_LOOPS, yaml.safe_dump(agent_loops(config), sort_keys=False))
     folder.write(NATIVE, yaml.safe_dump(dict(native), sort_keys=False))
@@ -71,3 +72,11 @@ def prepared(config: FlatConfig, native: Mapping[str, Any], folder: VerlRunFolde
         folder=folder.path,
         start_limit=section.startup_timeout,
     )
+
+
+def _reporting(native: Mapping[str, Any]) -> dict[str, Any]:
+    """verl's own logger of files tells this process what is measured."""
+    changed = copy.deepcopy(dict(native))
+    loggers = changed["trainer"]["logger"]
+    changed["trainer"]["logger"] = list(dict.fromkeys([*loggers, "file"]))
+    return changed
