@@ -33,7 +33,7 @@ def many_files() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         root.chmod(0o750)
-        files = {"60 keys": sixty_keys(root), "quickstart": make_quickstart(root / "project")}
+        files = {"60 keys": sixty_keys(root), "quickstart": make_quickstart(root / "made")}
         check = [sys.executable, "-m", "agentic_rl", "check"]
         commands = {f"{name}, one": [*check, str(file)] for name, file in files.items()}
         for name, file in files.items():

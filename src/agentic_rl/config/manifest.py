@@ -6,7 +6,6 @@ The local backend writes it and asks it before it goes on; a check asks it what 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator
@@ -147,6 +146,8 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _sha256(path: Path) -> str:
+    import hashlib  # here: a check hashes nothing, and OpenSSL takes its time to load
+
     digest = hashlib.sha256()
     with _opened(path) as file:
         while chunk := file.read(CHUNK_BYTES):
