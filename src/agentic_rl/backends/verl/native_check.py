@@ -21,6 +21,17 @@ WHOLE = "train_backend"
 """Where findings stand that are about no key of ours."""
 
 
+SAID_BEFORE = {
+    "ARL528": ("ARL221", "ARL270"),
+    "ARL531": ("ARL240",),
+    "ARL532": ("ARL241",),
+    "ARL536": ("ARL230",),
+    "ARL538": ("ARL213",),
+    "ARL544": ("ARL232",),
+}
+"""Rule about verl's keys -> the rules about ours that say the same when the file is read."""
+
+
 @dataclass(frozen=True)
 class NativeFinding:
     """A finding by verl's key."""
@@ -41,7 +52,12 @@ def findings(loaded: Loaded, native: Mapping[str, Any], installation: Installati
         BackendUnavailableError: verl is not installed.
         NativeConfigError: the installed verl lacks the template.
     """
-    found = native_findings(native, installation, loaded.facts)
+    said = {(one.code, one.severity) for one in loaded.report}
+    found = (
+        one
+        for one in native_findings(native, installation, loaded.facts)
+        if not any((code, one.severity) in said for code in SAID_BEFORE.get(one.code, ()))
+    )
     return [*_each_once(map(_translated, found)), *check_agents(loaded)]
 
 
@@ -62,7 +78,7 @@ def native_findings(
             "error" if one.dataclass else "warning",
             one.key,
             f"verl has no key {one.key}; " + (f"{one.dataclass} refuses it" if one.dataclass else "it is ignored"),
-            f"{' or '.join(one.near)}" if one.near else "remove it",
+            f"did you mean {' or '.join(one.near)}?" if one.near else f"remove {one.key}",
         )
         for one in unknown_keys(native, template, verl)
     ]
@@ -76,7 +92,7 @@ def native_findings(
 
 
 def template_of(native: Mapping[str, Any], installation: Installation) -> dict[str, Any]:
-    """Compose verl's defaults for the training engine of `native`, resolved.
+    """Compose verl's defaults for the training engine of `native`; references between keys stand as they are written.
 
     Raises:
         BackendUnavailableError: verl is not installed.
@@ -86,7 +102,7 @@ def template_of(native: Mapping[str, Any], installation: Installation) -> dict[s
 
     engine = native.get("model_engine")
     composed = compose(TEMPLATE, installation, [f"model_engine={engine}"] if isinstance(engine, str) else [])
-    template: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)
+    template: dict[str, Any] = OmegaConf.to_container(composed)
     return template
 
 
@@ -121,9 +137,17 @@ def _where(refusal: Refusal) -> str:
 def _translated(one: NativeFinding) -> Finding:
     """The finding under our key; the message names verl's, where it is not the same word."""
     key = translate(one.key) if one.key else None
-    name = (key or WHOLE).rpartition(".")[2]
-    told = one.message if not one.key or one.key.rpartition(".")[2] == name else f"{one.message} ({one.key})"
-    return Finding(one.code, one.severity, key or WHOLE, told, one.hint)
+    name = (key or one.key or WHOLE).rpartition(".")[2]
+    told = (
+        f"{one.message} ({one.key})" if one.key and (key is None or one.key.rpartition(".")[2] != name) else one.message
+    )
+    hint = one.hint if not one.key or ":" in one.hint or _is_prose(one) else f"{name}: {one.hint}"
+    return Finding(one.code, one.severity, key or WHOLE, told, hint)
+
+
+def _is_prose(one: NativeFinding) -> bool:
+    """Whether the remedy is a sentence, and not what the key should be."""
+    return not one.hint or one.code in (REFUSED.code, UNKNOWN_KEY.code)
 
 
 def _each_once(found: Iterator[Finding]) -> Iterator[Finding]:

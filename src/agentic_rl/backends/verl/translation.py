@@ -24,6 +24,7 @@ _KEYS = (
     (r"FlashAttention2", "actor_rollout_ref.model.override_config.attn_implementation"),
     (r"Rollout mode", "actor_rollout_ref.rollout.mode"),
     (r"(?i)only one architecture", "actor_rollout_ref.model.path"),
+    (r"router_replay", "actor_rollout_ref.actor.megatron.router_replay.mode"),
     (r"lora_rank", "actor_rollout_ref.model.lora_rank"),
 )
 """Words of verl that name no key -> the key that they are about."""
@@ -49,8 +50,15 @@ def key_of(step: str, words: str, native: Mapping[str, Any]) -> str:
         found = re.search(pattern, words)
         if found:
             return found.expand(key)
-    candidates = [(place, -depth, key) for place, depth, key in _named(step, words, native)]
-    return min(candidates)[2] if candidates else ("" if step == DRIVER else step)
+    candidates = [
+        (_is_common(key) and depth == 1, place, -depth, key) for place, depth, key in _named(step, words, native)
+    ]
+    return min(candidates)[-1] if candidates else ("" if step == DRIVER else step)
+
+
+def _is_common(key: str) -> bool:
+    """Whether the last part of a key is one word, which messages use in other senses as well."""
+    return "_" not in key.rpartition(".")[2]
 
 
 def _named(step: str, words: str, native: Mapping[str, Any]) -> Iterator[tuple[int, int, str]]:

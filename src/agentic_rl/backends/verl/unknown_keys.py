@@ -27,6 +27,8 @@ FREE_FORM = frozenset(
 )
 """Nodes that take keys which no template shows: they are passed on as they are, to other packages."""
 _OPEN_NAMES = frozenset({"engine_kwargs", "override_transformer_config", "override_ddp_config", "tool_config"})
+_BUILT = ("actor_rollout_ref", "critic", "distillation")
+"""Nodes whose dataclasses are built; others name one, but are read as they are."""
 _MOST = 3
 
 
@@ -60,10 +62,11 @@ class _Comparison:
         target = known.get(TARGET)
         name = target.rpartition(".")[2] if isinstance(target, str) else ""
         fields = self._classes.get(name, {})
+        refuses = name if name in self._classes and node.partition(".")[0] in _BUILT else ""
         for key, value in written.items():
             dotted = f"{node}.{key}" if node else str(key)
             if key not in known and key not in fields:
-                yield UnknownKey(dotted, self._near(str(key), known, fields, node), name)
+                yield UnknownKey(dotted, self._near(str(key), known, fields, node), refuses)
                 continue
             below = known.get(key)
             if isinstance(value, Mapping) and isinstance(below, Mapping) and below and not _is_open(dotted):
@@ -72,7 +75,8 @@ class _Comparison:
     def _near(self, key: str, known: Mapping[str, Any], fields: Mapping[str, Any], node: str) -> tuple[str, ...]:
         """Keys of that name elsewhere, of a like name beside it, and of a like name anywhere."""
         siblings = [str(name) for name in dict.fromkeys((*known, *fields)) if name != TARGET]
-        alike = [f"{node}.{name}" if node else name for name in get_close_matches(key, siblings, _MOST, 0.7)]
+        close = get_close_matches(key, siblings, _MOST, 0.7) or [name for name in siblings if name.startswith(key)]
+        alike = [f"{node}.{name}" if node else name for name in close]
         moved = [one for one in self._all if one.rpartition(".")[2] == key]
         moved.sort(key=lambda one: (-_shared(one, node), one.count("."), one))
         last = {one.rpartition(".")[2]: one for one in reversed(self._all)}

@@ -4,7 +4,7 @@ What rules need besides stands under keys that begin with `@`: those of the file
 
 - `@verl.FAMILY`: the names that the installed verl registers, by the families of `registered_names.py`;
 - `@verl.vllm`: the version of vLLM, `@verl.flash_attn`: whether flash-attention is installed;
-- `@template`: the values of the composed template by dotted key.
+- `@template`: the values of the composed template by dotted key, references to other keys as they are written.
 """
 
 from __future__ import annotations

@@ -26,5 +26,5 @@ def unknown_name(facts: Facts, key: str, family: str, what: str, consequence: st
 def offered(value: object, names: Iterable[str]) -> str:
     """The names to choose from, the nearest first."""
     listed = sorted(names)
-    near = get_close_matches(str(value), listed, 1)
+    near = get_close_matches(str(value), listed, 1, 0.7)
     return f"one of {', '.join([*near, *(name for name in listed if name not in near)])}"

@@ -168,6 +168,7 @@ def checkpoint_parts(facts: Facts) -> Iterator[Problem]:
         key = f"{ACTOR}.checkpoint.{name}"
         parts = facts.get(key)
         unknown = [part for part in parts if part not in _PARTS] if isinstance(parts, list) else []
-        if unknown:
+        follows = name == "load_contents" and parts == facts.get(f"{ACTOR}.checkpoint.save_contents")
+        if unknown and not follows:
             listed = ", ".join(map(show, unknown))
             yield Problem(key, f"verl saves nothing called {listed}, and says so nowhere", f"of {', '.join(_PARTS)}")
