@@ -1,8 +1,9 @@
-"""A test double of verl's `server_manager`: it answers tokens, as verl's servers do."""
+"""verl itself for tests, and a test double of its `server_manager`, which answers tokens as its servers do."""
 
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,20 @@ from typing import Any
 from agentic_rl.backends.verl.inside.settings import RolloutSettings
 from agentic_rl.rollout.chat import ChatFormat
 from rollout_doubles import make_tokenizer, spelled
+from verl_doubles import HAS_VERL
 
 FORMAT = ChatFormat(make_tokenizer())
 ANSWER = spelled(FORMAT.tokenizer, r"\boxed{84}")
+
+
+def import_verl() -> bool:
+    """Import verl where it is installed, whose own imports warn; False where it is not."""
+    if HAS_VERL:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import verl.trainer.main_ppo
+            import verl.trainer.ppo.v1  # noqa: F401 - what everything here needs
+    return HAS_VERL
 
 
 class ServerManager:
