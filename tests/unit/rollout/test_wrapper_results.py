@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from agentic_rl.agents import StepTrajectory, Trajectory, TrajectoryFieldError
+from agentic_rl.agents import Step, StepTrajectory, Trajectory, TrajectoryFieldError
 from agentic_rl.rollout.wrapper_results import checked, in_order
 from rollout_doubles import make_task
 
@@ -27,6 +27,11 @@ def test_dictionaries_step_trajectories_and_boolean_masks_are_taken() -> None:
     assert checked(StepTrajectory(**{**GOOD, "response_masks": masks}), make_task()).response_masks == [1, 0, 1]
 
 
+def test_what_the_steps_earned_is_kept() -> None:
+    steps = checked({**GOOD, "steps": [{"reward": torch.tensor(0.5)}, Step(reward=1, thought="so")]}, make_task()).steps
+    assert [(step.reward, step.thought) for step in steps] == [(0.5, ""), (1.0, "so")]
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -41,6 +46,7 @@ def test_dictionaries_step_trajectories_and_boolean_masks_are_taken() -> None:
         ({"response_tokens": torch.tensor([3.0, 4.0, 5.0])}, "response_tokens holds 3.0"),
         ({"trajectory_reward": float("nan")}, "trajectory_reward is nan"),
         ({"trajectory_reward": None}, "trajectory_reward is None"),
+        ({"steps": [{"reward": 1}, Step(reward=float("inf"))]}, r"steps\[1\].reward is inf"),
         ({"response_logprobs": [0.1]}, "response_logprobs has 1 entries for 3 tokens"),
     ],
 )
