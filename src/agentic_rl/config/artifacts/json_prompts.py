@@ -14,11 +14,11 @@ from agentic_rl.config.artifacts.task_rows import MOST_KEPT, Rows
 
 PROMPTS = ("prompt", "problem", "question", "query", "instruction")
 """Columns that hold what a task asks, in data as it is published; those of answers are not shown to the policy."""
-WHOLE = 64 << 20
+WHOLE = 32 << 20
 """Bytes up to which every line of a file is looked at; of a larger one, blocks spread over it."""
-MOST_PARSED = 16 << 20
-"""Bytes of long rows that are parsed."""
-BLOCKS, BLOCK = 64, 1 << 20
+MOST_PARSED, LONGEST_PARSED = 16 << 20, 4 << 20
+"""Bytes of long rows that are parsed, in all and of one."""
+BLOCKS, BLOCK = 64, 1 << 19
 
 
 def prompt_column(wanted: Sequence[str], columns: Iterable[str]) -> str | None:
@@ -36,7 +36,9 @@ def look_at_lines(file: BinaryIO, column: str, longer_than: int, keep: int) -> R
     for line in _lines(file):
         if line.isspace():
             continue
-        if len(line) > longer_than:
+        if len(line) > LONGEST_PARSED:
+            rows.long += 1  # and not looked into, so that nobody takes the count for a complete one
+        elif len(line) > longer_than:
             parsed += len(line)
             if parsed > MOST_PARSED or len(rows.texts) >= MOST_KEPT:
                 break

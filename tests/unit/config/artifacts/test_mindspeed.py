@@ -257,3 +257,9 @@ def test_only_so_much_of_long_rows_is_parsed(tmp_path: Path, monkeypatch: pytest
     found = overlong(tmp_path, [LONG] * 100)
     assert (found.complete, found.rows) == (False, 100)
     assert 0 < found.over == found.seen < 20
+
+
+def test_a_row_that_is_too_long_to_parse_leaves_the_count_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_prompts, "LONGEST_PARSED", 1000)
+    found = overlong(tmp_path, [{"problem": "x" * 2000}, LONG, *ROWS])
+    assert (found.over, found.seen, found.rows, found.complete) == (1, 4, 4, False)
