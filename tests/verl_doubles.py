@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agentic_rl.backends.verl.composition import compose
 from agentic_rl.backends.verl.installation import Installation, installed
 from agentic_rl.config.flat import FlatConfig
 from agentic_rl.config.load import load
@@ -58,6 +61,12 @@ def at(native: dict[str, Any], key: str) -> Any:
 
 
 @cache
+def composed(template: str, there: Installation) -> Any:
+    """What verl's template gives; composing takes most of the time of rendering."""
+    return compose(template, there)
+
+
+@cache
 def expressions(file: str) -> frozenset[str]:
     """Every expression in a file of the installed verl; comments and texts are none."""
     spec = find_spec("verl")
@@ -65,3 +74,13 @@ def expressions(file: str) -> frozenset[str]:
     assert spec.submodule_search_locations
     tree = ast.parse((Path(spec.submodule_search_locations[0]) / file).read_text(encoding="utf-8"))
     return frozenset(ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.expr))
+
+
+def loaded_by(code: str) -> set[str]:
+    """The packages that a new Python has loaded after `code`."""
+    show = "import sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", f"{code}; {show}"], capture_output=True, text=True, check=True
+        ).stdout.split()
+    )

@@ -58,10 +58,10 @@ def render(
         BackendUnavailableError: verl is not installed.
         NativeConfigError: the installed verl lacks the template or a key.
     """
-    from omegaconf import OmegaConf
-
     setting = _setting(config, installation, device, folder)
     composed = compose(template, setting.installation)
+    from omegaconf import OmegaConf  # after composing, which says in one line that verl and its packages are missing
+
     for one in assignments(setting, composed):
         OmegaConf.update(composed, one.native, _literal(one.value), force_add=one.added)
     native: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)
@@ -161,7 +161,7 @@ def _wanted(setting: Setting, engine: str) -> Iterator[Assignment]:
 
 
 def _applies(key: str, config: FlatConfig) -> bool:
-    return not key.startswith("critic.") or uses_critic(config)
+    return not key.startswith("critic.") or key == "critic.enable" or uses_critic(config)
 
 
 def _engine_of(composed: DictConfig) -> str:

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from agentic_rl.backends.verl import rendering
 from agentic_rl.backends.verl.composition import MEGATRON_TEMPLATE, TEMPLATE
 from agentic_rl.backends.verl.mapping import ALWAYS, BY_DEVICE, TABLE, Entry, Native, Reader
-from agentic_rl.backends.verl.rendering import render
 from agentic_rl.config.flat.dead_keys import DEAD
 from agentic_rl.config.flat.names import LEVELS, dotted, field_of
 from agentic_rl.config.flat.shape import shape_of
 from verl_doubles import BASE, HAS_VERL, at, expressions, flat_of, installation
 
+pytestmark = pytest.mark.usefixtures("composed_once")
 needs_verl = pytest.mark.skipif(not HAS_VERL, reason="verl is not installed")
 NATIVES = [(entry, native) for entry in TABLE for native in entry.natives]
 READERS = sorted({native.reader for _, native in NATIVES}, key=str)
@@ -94,7 +95,7 @@ def before(template: str, critic: bool) -> dict[str, Any]:
 
 
 def rendered(changes: dict[str, Any], template: str) -> dict[str, Any]:
-    return render(flat_of(changes), template=template, installation=installation())
+    return rendering.render(flat_of(changes), template=template, installation=installation())
 
 
 @needs_verl

@@ -23,7 +23,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-def composed(arguments: list[str], template: str) -> Any:
+def composed_with(arguments: list[str], template: str) -> Any:
     from omegaconf import OmegaConf
 
     given = [argument for argument in arguments if not argument.startswith("--config-name")]
@@ -31,6 +31,7 @@ def composed(arguments: list[str], template: str) -> Any:
 
 
 @needs_verl
+@pytest.mark.usefixtures("composed_once")
 @pytest.mark.parametrize("changes", SETTINGS, ids=str)
 @pytest.mark.parametrize("template", [TEMPLATE, MEGATRON_TEMPLATE])
 @pytest.mark.parametrize("folder", ["/runs/a", "/runs/it's, ${HOME} = {x: [1]} \\ ü\\'"])
@@ -38,7 +39,7 @@ def test_the_command_line_gives_the_same(changes: dict[str, Any], template: str,
     config, there = flat(**changes), installation(flash_attn=False)
     rendered = render(config, template=template, installation=there, folder=Path(folder))
     arguments = overrides(config, template=template, installation=there, folder=Path(folder))
-    assert composed(arguments, template) == rendered
+    assert composed_with(arguments, template) == rendered
     assert at(rendered, "trainer.default_local_dir") == folder
     assert ([f"--config-name={template}"] == arguments[:1]) == (template != TEMPLATE)
 
@@ -171,7 +172,6 @@ def test_a_key_that_the_installed_verl_lacks(tmp_path: Path) -> None:
 
 
 def test_without_verl_it_is_one_clear_error() -> None:
-    pytest.importorskip("omegaconf")
     with pytest.raises(BackendUnavailableError, match="verl is not installed"):
         render(flat(), installation=installation(config_dir=None))
 

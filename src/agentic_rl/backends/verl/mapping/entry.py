@@ -40,7 +40,7 @@ class Native:
     """One of verl's keys that a key of ours sets."""
 
     key: str
-    """Dotted. Keys of the critic are set with `adv_estimator: gae` alone."""
+    """Dotted. Keys of the critic are set with `adv_estimator: gae` alone, but for the one that turns it off."""
     reader: Reader
     value: Value | None = None
     """What it is set to; None: the value of our key."""

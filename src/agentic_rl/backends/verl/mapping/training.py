@@ -114,7 +114,7 @@ SECTION: tuple[Entry, ...] = (
     native(
         "verl.adv_estimator",
         Native("algorithm.adv_estimator", trainer("self.config.algorithm.adv_estimator")),
-        Native("critic.enable", Reader("trainer/ppo/utils.py", "config.critic.enable"), uses_critic, "with `gae`"),
+        Native("critic.enable", Reader("trainer/ppo/utils.py", "config.critic.enable"), uses_critic, "true with `gae`"),
         note="`gae` adds a critic, which is set up as the actor is",
     ),
     native(
