@@ -88,7 +88,7 @@ def native_findings(
         )
         for rule, problem in native_problems(native_facts(native, installation, template=template, facts=facts))
     ]
-    return [*unknown, *_with_refusals(broken, native)]
+    return list(_with_refusals([*unknown, *broken], native))
 
 
 def template_of(native: Mapping[str, Any], installation: Installation) -> dict[str, Any]:
@@ -122,8 +122,13 @@ def _with_refusals(broken: list[NativeFinding], native: Mapping[str, Any]) -> It
     for one in broken:
         same = by_key.get(one.key) if one.severity == "error" else None
         yield replace(one, message=f"{one.message}; verl says: {same.words}") if same else one
-    ours = {one.key for one in broken if one.severity == "error"}
-    yield from (_of_verl(refusal) for refusal in refused if refusal.key not in ours)
+    said = {one.key for one in broken if one.severity == "error"}
+    if any(one.code == "ARL545" for one in broken):
+        said.add("")  # verl stumbles over a value of another kind, and its words name no key
+    for refusal in refused:
+        if refusal.key not in said:
+            said |= {refusal.key} - {""}
+            yield _of_verl(refusal)
 
 
 def _of_verl(refusal: Refusal) -> NativeFinding:

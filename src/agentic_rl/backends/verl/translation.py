@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from agentic_rl.backends.verl.mapping import TABLE
-from agentic_rl.backends.verl.native_rules.facts import flattened
+from agentic_rl.backends.verl.native_rules.facts import ACTOR, REF, flattened
 
 DRIVER = "driver"
 """The step of verl's own checks that is about the whole configuration."""
 _SHORTEST = 4
+_ACTORS = f"{ACTOR}.ppo_micro_batch_size_per_gpu"
+_LOG_PROBS = f"{REF}.log_prob_micro_batch_size_per_gpu"
+"""The reference model's worker gives its key the name that the actor's has."""
 _KEYS = (
-    (r"\[actor\]", "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"),
-    (r"\[critic\] Please", "critic.ppo_micro_batch_size_per_gpu"),
+    (r"\[actor\]", _ACTORS),
+    (r"\[critic\] ppo_", "critic.ppo_micro_batch_size"),
+    (r"\[critic\]", "critic.ppo_micro_batch_size_per_gpu"),
     (r"\[(actor_rollout_ref\.\w+)\]", r"\1.log_prob_micro_batch_size_per_gpu"),
     (r"real_train_batch_size", "data.train_batch_size"),
     (r"model_parallel_size .* times context_parallel_size", "trainer.n_gpus_per_node"),
@@ -25,6 +29,8 @@ _KEYS = (
     (r"Rollout mode", "actor_rollout_ref.rollout.mode"),
     (r"(?i)only one architecture", "actor_rollout_ref.model.path"),
     (r"router_replay", "actor_rollout_ref.actor.megatron.router_replay.mode"),
+    (r"Unknown reward manager:", "reward.reward_manager.name"),
+    (r"Only vanilla policy loss", "distillation.distillation_loss.policy_loss_mode"),
     (r"lora_rank", "actor_rollout_ref.model.lora_rank"),
 )
 """Words of verl that name no key -> the key that they are about."""
@@ -46,14 +52,27 @@ def key_of(step: str, words: str, native: Mapping[str, Any]) -> str:
         words: the message and the line of source.
         native: the configuration.
     """
+    leaves = [(key, value) for key, value in flattened(native) if not isinstance(value, Mapping) and _is_of(key, step)]
+    unexpected = re.search(r"unexpected keyword argument '(\w+)'", words)
+    if unexpected:
+        return next((key for key, _ in leaves if key.endswith(f".{unexpected[1]}")), step if step != DRIVER else "")
+    quoted = [key for key, value in leaves if isinstance(value, str) and "/" in value and f"'{value}'" in words]
+    if quoted:
+        return min(quoted, key=lambda key: (not key.endswith("path"), key))
     for pattern, key in _KEYS:
         found = re.search(pattern, words)
         if found:
-            return found.expand(key)
+            return _LOG_PROBS if step == REF and key == _ACTORS else found.expand(key)
+    said = {key for key, value in leaves if isinstance(value, str) and value in words.split()}
     candidates = [
-        (_is_common(key) and depth == 1, place, -depth, key) for place, depth, key in _named(step, words, native)
+        (_is_common(key) and depth == 1, place, -depth, key not in said, not key.startswith(ACTOR), key.count("."), key)
+        for place, depth, key in _named([key for key, _ in leaves], words)
     ]
     return min(candidates)[-1] if candidates else ("" if step == DRIVER else step)
+
+
+def _is_of(key: str, step: str) -> bool:
+    return step == DRIVER or key.startswith(f"{step}.")
 
 
 def _is_common(key: str) -> bool:
@@ -61,13 +80,9 @@ def _is_common(key: str) -> bool:
     return "_" not in key.rpartition(".")[2]
 
 
-def _named(step: str, words: str, native: Mapping[str, Any]) -> Iterator[tuple[int, int, str]]:
-    """Place in the words, how much of the key stands there, and key, for every key of the step that they name."""
-    for key, value in flattened(native):
-        if isinstance(value, Mapping):
-            continue
-        if step != DRIVER and not key.startswith(f"{step}."):
-            continue
+def _named(keys: Iterable[str], words: str) -> Iterator[tuple[int, int, str]]:
+    """Place in the words, how much of the key stands there, and key, for every key that they name."""
+    for key in keys:
         parts = key.split(".")
         if len(parts[-1]) < _SHORTEST:
             continue

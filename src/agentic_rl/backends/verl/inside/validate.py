@@ -15,6 +15,7 @@ import json
 import linecache
 import math
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +50,8 @@ def all_refusals(config: Config) -> list[Refusal]:
     found: list[Refusal] = []
     seen: set[tuple[str, str]] = set()
     for refusal in (*_of_driver(config), *_of_nodes(config)):
-        what = refusal["type"], refusal["message"] or refusal["code"]
+        # Numbers apart: what was put right for the next try shows in them.
+        what = refusal["type"], re.sub(r"\d+", "#", refusal["message"] or refusal["code"])
         if what not in seen:
             seen.add(what)
             found.append(refusal)
@@ -84,7 +86,8 @@ def _even_batch(config: Config) -> None:
 
 def _large_batch(config: Config) -> None:
     devices = config.trainer.n_gpus_per_node * config.trainer.nnodes
-    config.data.train_batch_size = math.lcm(devices, config.actor_rollout_ref.actor.ppo_mini_batch_size)
+    size = math.lcm(devices, config.actor_rollout_ref.actor.ppo_mini_batch_size)
+    config.data.train_batch_size = math.ceil(config.data.train_batch_size / size) * size
 
 
 def _good_log_probs(config: Config) -> None:
