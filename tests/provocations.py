@@ -35,6 +35,17 @@ local:
   train_batch_size: 4
   ppo_mini_batch_size: 4
 """
+MINDSPEED = """\
+tokenizer_name_or_path: /home/me/models/qwen
+agent_name: math
+train_backend: mindspeed_rl
+model_name: qwen2.5-7b
+dataset_additional_keys: [problem]
+mindspeed_rl:
+  data_path: /home/me/data/math
+  load_params_path: /home/me/params
+  save_params_path: /home/me/out
+"""
 AGENT = (
     "from agentic_rl import Agent\n\n\nclass Mine(Agent):\n    async def run(self, task, model):\n        return 0.0\n"
 )
@@ -154,7 +165,7 @@ def unwieldy_data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
 
 def not_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
     """A backend that this version does not train with."""
-    return codes(trainer_for(read(home, TEXT.replace("local", "verl"))).check())
+    return codes(trainer_for(read(home, MINDSPEED)).check())
 
 
 def no_package(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
