@@ -40,22 +40,25 @@ class AgenticLoop(AgentLoopBase):
             One output; with stepwise samples one for each turn.
         """
         begun = time.perf_counter()
-        served, opening, filler = Served(), [], 0
+        served = Served()
         try:
-            room = self._room()
-            filler = room.chat_format.end_of_turn
-            sampling = Sampling.of(sampling_params)
-            task = task_of(row, self._settings.seed, greedy=sampling.greedy)
-            rolled = await room.rollout(task, sampling, str(row.get("uid")))
-            trajectory, served = rolled.trajectory, rolled.served
-            opening = _opening(room, rolled, task)
-        except Exception as error:  # the user's file, the chat template, a row that is no task
-            trajectory = _failed(error)
-        settings = self._settings
-        frame = Frame(settings.max_prompt_length, settings.max_response_length, settings.stepwise, filler)
-        rollout = rollout_of(trajectory, frame, opening)
+            rollout, served = await self._rolled(sampling_params, row)
+        except (Exception, SystemExit) as error:  # the user's file, the chat template, a row that is no task
+            rollout = rollout_of(_failed(error), self._frame(filler=0), [])
         outputs = _outputs(rollout, _versions(served, row), served.seconds, time.perf_counter() - begun)
-        return outputs if settings.stepwise else outputs[0]
+        return outputs if self._settings.stepwise else outputs[0]
+
+    async def _rolled(self, sampling_params: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Rollout, Served]:
+        room = self._room()
+        sampling = Sampling.of(sampling_params)
+        task = task_of(row, self._settings.seed, greedy=sampling.greedy)
+        rolled = await room.rollout(task, sampling, str(row.get("uid")))
+        frame = self._frame(filler=room.chat_format.end_of_turn)
+        return rollout_of(rolled.trajectory, frame, _opening(room, rolled, task)), rolled.served
+
+    def _frame(self, filler: int) -> Frame:
+        settings = self._settings
+        return Frame(settings.max_prompt_length, settings.max_response_length, settings.stepwise, filler)
 
     def _room(self) -> RolloutRoom:
         rollout = self.rollout_config
@@ -73,7 +76,7 @@ def _opening(room: RolloutRoom, rolled: Rolled, task: Task) -> list[int]:
         return []
 
 
-def _failed(error: Exception) -> Trajectory:
+def _failed(error: BaseException) -> Trajectory:
     return Trajectory([], [], [], finish_reason="error", error=with_own_line(error, None))
 
 

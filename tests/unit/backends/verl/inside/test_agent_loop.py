@@ -111,6 +111,16 @@ def test_whatever_goes_wrong_is_a_masked_output_with_the_reason(
     assert (output.extra_fields["min_global_steps"], output.extra_fields["max_global_steps"]) == (4, 4)
 
 
+def test_an_agent_that_breaks_its_own_metrics_harms_itself_alone(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from agentic_rl import Agent\nclass Mine(Agent):\n    async def run(self, task, model):\n"
+        "        model.metrics = None\n        return 1.0\n"
+    )
+    output = run(ServerManager(), agent_file=str(file))
+    assert "AttributeError" in output.extra_fields["rollout"]["error"]
+
+
 def test_the_line_of_the_users_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
