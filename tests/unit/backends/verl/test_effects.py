@@ -286,3 +286,39 @@ def test_verl_opens_the_trackers(
     tracking = Tracking(trainer.project_name, trainer.experiment_name, list(trainer.logger))
     assert set(tracking.logger) == wanted
     tracking.finish(exit_code=0)
+
+
+def whole_loss(**changes: Any) -> float:
+    """The actor's loss as its worker computes it, on two samples of three and two tokens; entropy 2, KL (`abs`) 3."""
+    import torch
+    from tensordict import TensorDict
+    from verl.utils import tensordict_utils
+    from verl.workers.utils.losses import ppo_loss
+
+    def rows(*lengths: int, value: float) -> torch.Tensor:
+        return torch.nested.as_nested_tensor([torch.full((n,), value) for n in lengths], layout=torch.jagged)
+
+    data = TensorDict(
+        {
+            "prompts": rows(2, 1, value=1.0),
+            "responses": rows(3, 2, value=1.0),
+            "response_mask": rows(3, 2, value=1.0),
+            "old_log_probs": rows(3, 2, value=-1.0),
+            "advantages": rows(3, 2, value=0.0),
+            "ref_log_prob": rows(3, 2, value=-4.0),
+        },
+        batch_size=2,
+    )
+    for name, value in {"dp_size": 1, "batch_num_tokens": 5, "global_batch_size": 2}.items():
+        tensordict_utils.assign_non_tensor_data(data, name, value)
+    output = {"log_probs": rows(5, 3, value=-1.0), "entropy": rows(5, 3, value=2.0)}
+    made, _ = ppo_loss(built(ACTOR, **changes), output, data)
+    return float(made)
+
+
+def test_entropy_and_kl_count_in_the_loss() -> None:
+    assert whole_loss(entropy_coeff=0.0) == 0.0
+    assert whole_loss(entropy_coeff=0.25) == pytest.approx(-0.25 * 2)
+    kl = {"verl__use_kl_loss": True, "verl__kl_loss_type": "abs", "entropy_coeff": 0.0}
+    assert whole_loss(**kl, verl__kl_loss_coeff=0.1) == pytest.approx(0.1 * 3)
+    assert whole_loss(**{**kl, "verl__kl_loss_type": "mse"}, verl__kl_loss_coeff=0.1) == pytest.approx(0.1 * 4.5)
