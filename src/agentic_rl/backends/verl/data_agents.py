@@ -49,11 +49,21 @@ def _names(checked: CheckedPath) -> list[str]:
     try:
         with checked.open() as file:
             data = ParquetData(file)
-            leaves = data.leaves(COLUMN)
+            leaves = data.leaves(COLUMN) if _is_text(data) else []
             for batch in data.batches(leaves, _MOST_ROWS) if leaves else ():
                 found |= dict.fromkeys(name for name in batch.column(COLUMN).unique().to_pylist() if name)
                 if len(found) >= _MOST_NAMES:
                     break
-    except (NotUsableError, OutOfBoundsError, OSError):
+    except (NotUsableError, OutOfBoundsError, OSError, UnicodeDecodeError):
         return []
-    return [name for name in found if isinstance(name, str)]
+    return list(found)
+
+
+def _is_text(data: ParquetData) -> bool:
+    import pyarrow.types as is_
+
+    if COLUMN not in data.columns:
+        return False
+    kind = data.schema.field(COLUMN).type
+    kind = kind.value_type if is_.is_dictionary(kind) else kind
+    return bool(is_.is_string(kind) or is_.is_large_string(kind))
