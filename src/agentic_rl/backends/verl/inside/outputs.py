@@ -47,7 +47,7 @@ class Rollout:
     """Why the rollout failed; empty when it did not."""
     finish_reason: str
     messages: int
-    """Of the conversation, those of the system aside."""
+    """Of the conversation, those of the system aside; two for each turn where an agent keeps none."""
     response_length: int
     """Tokens after the prompt, up to the policy's last one."""
     counts: dict[str, float]
@@ -106,7 +106,7 @@ def rollout_of(trajectory: Trajectory, frame: Frame, opening: Sequence[int]) -> 
         samples,
         error,
         trajectory.finish_reason,
-        sum(message.get("role") != "system" for message in trajectory.chat_completions),
+        sum(message.get("role") != "system" for message in trajectory.chat_completions) or 2 * len(spans),
         spans[-1][1] if spans else 0,
         _counts(trajectory, len(spans), failed=bool(error), truncated=not fitting),
     )

@@ -109,6 +109,10 @@ def test_a_metric_that_an_agent_made_something_else_is_none() -> None:
     assert made(metrics={"tool_calls": "many"}).counts["tool_calls"] == 0.0
 
 
+def test_where_no_conversation_is_kept_a_turn_is_two_messages() -> None:
+    assert made(chat_completions=[]).messages == 4
+
+
 def test_turns_are_the_runs_of_one() -> None:
     assert turns_of([]) == turns_of([0, 0]) == []
     assert turns_of([1, 1, 0, 1]) == [(0, 2), (3, 4)]
