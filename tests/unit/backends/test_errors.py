@@ -14,6 +14,12 @@ STANDARD = {
     errors.RunFolderBusyError: BlockingIOError,
     errors.FailedRolloutsError: RuntimeError,
     errors.DivergedError: ArithmeticError,
+    errors.NativeConfigError: ValueError,
+    errors.ClusterError: ConnectionError,
+    errors.StartTimeoutError: TimeoutError,
+    errors.WorkerLostError: RuntimeError,
+    errors.WeightTransferError: ConnectionError,
+    errors.JobFailedError: RuntimeError,
 }
 
 

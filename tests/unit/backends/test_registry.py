@@ -37,7 +37,10 @@ def test_local_is_found_by_its_entry_point(loaded: Any) -> None:
     assert type(trainer_for(loaded())) is LocalTrainer
 
 
-def test_a_backend_that_is_not_installed_says_so_in_its_check_its_plan_and_its_failure(verl: Any) -> None:
+def test_a_backend_that_is_not_installed_says_so_in_its_check_its_plan_and_its_failure(
+    verl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "available", lambda: {"local": None})
     trainer = trainer_for(verl)
     (found,) = trainer.check()
     assert (found.code, found.severity, found.key) == ("ARL501", "error", "train_backend")

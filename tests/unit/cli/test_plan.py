@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from agentic_rl.backends import registry
 from agentic_rl.cli.app import app
 
 runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def _without_verl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its backend looks for the package, which is there in some environments."""
+    monkeypatch.setattr(registry, "available", lambda: {"local": None})
 
 
 def test_backend_that_cannot_train_says_so(config: Path) -> None:

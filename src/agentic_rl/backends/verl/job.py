@@ -11,6 +11,7 @@ import yaml
 
 from agentic_rl.backends.verl.checkpoints import Checkpoint
 from agentic_rl.backends.verl.cluster import Demand
+from agentic_rl.backends.verl.data_agents import agents_of_data
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE, VerlRunFolder
 from agentic_rl.backends.verl.inside.job import JobOptions
@@ -18,7 +19,6 @@ from agentic_rl.backends.verl.launch import Job
 from agentic_rl.backends.verl.rendering import agent_loops
 
 if TYPE_CHECKING:
-    from agentic_rl.config.flat import FlatConfig
     from agentic_rl.config.load import Loaded
 
 
@@ -48,14 +48,16 @@ def evaluating(native: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def prepared(config: FlatConfig, native: Mapping[str, Any], folder: VerlRunFolder) -> Job:
+def prepared(loaded: Loaded, native: Mapping[str, Any], folder: VerlRunFolder) -> Job:
     """The job of `native`; what verl reads from files is written into the run's folder."""
+    config = loaded.require()
     section = config.verl
     if section is None:
         raise LookupError("the configuration has no section verl")
     native = _reporting(native)
     device = native["trainer"]["device"]
-    folder.write(AGENT_LOOPS, yaml.safe_dump(agent_loops(config), sort_keys=False))
+    named = [name for names in agents_of_data(loaded).values() for name in names]
+    folder.write(AGENT_LOOPS, yaml.safe_dump(agent_loops(config, named), sort_keys=False))
     folder.write(NATIVE, yaml.safe_dump(dict(native), sort_keys=False))
     folder.describe(config.model_dump(mode="json", exclude_none=True, exclude={"local", "mindspeed_rl"}))
     return Job(

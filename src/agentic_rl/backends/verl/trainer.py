@@ -14,6 +14,7 @@ from agentic_rl.backends.disk import disk_errors
 from agentic_rl.backends.errors import StopRequestedError
 from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.run_folder import CURVE, EVALUATION, METRICS, run_path
+from agentic_rl.backends.unavailable import plan_without
 from agentic_rl.backends.verl import description, installation, job
 from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.environment import environment
@@ -47,12 +48,10 @@ class VerlTrainer(Trainer):
         return self._report
 
     def plan(self) -> Plan:
-        """Say what `fit` would do.
-
-        Raises:
-            ConfigError: `check` has a finding of severity error.
-        """
-        self._refuse_errors()
+        """Say what `fit` would do; where verl is missing or would refuse, what is known all the same."""
+        refusing = [found for found in self.check() if found.severity == "error"]
+        if refusing:
+            return plan_without(self.loaded, refusing[0])
         native = self._native()
         variables = environment(native["trainer"]["device"], os.environ, self._path)
         return description.describe(self.loaded, native, variables, newest(self._path))
@@ -137,7 +136,7 @@ class VerlTrainer(Trainer):
         """Run verl; return what it reported, and whether a stop was asked for."""
         from agentic_rl.backends.verl import launch
 
-        prepared = job.prepared(self._config, job.resuming(native, checkpoint), folder)
+        prepared = job.prepared(self.loaded, job.resuming(native, checkpoint), folder)
         reports = Reports(folder.own.metrics, folder.own.events, tracker)
         tracker.note("starting Ray, the trainer and the engine: this takes a minute or more")
         try:

@@ -133,6 +133,7 @@ class AgenticTrainer(PPOTrainerSync):
         )
         whole = [rollout for rollout in rollouts.values() if not rollout["error"]]
         self._measured = step_measures(list(rollouts.values()), expected)
+        self._measured["samples/mean"] = len(batch.keys) / max(len(rollouts), 1)
         self._written = sum(int(rollout["written"]) for rollout in whole)
         if not self._written:
             raise _NothingToLearnError(batch)
