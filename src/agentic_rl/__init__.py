@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from agentic_rl.agents import (
         Agent,
         BaseEngineWrapper,
+        Environment,
+        EnvironmentAgent,
         MemoryConfig,
         MemorySummary,
+        Observation,
         Step,
         StepTrajectory,
         Task,
@@ -35,10 +38,13 @@ __all__ = [
     "Agent",
     "BaseEngineWrapper",
     "ConfigError",
+    "Environment",
+    "EnvironmentAgent",
     "Finding",
     "FlatConfig",
     "MemoryConfig",
     "MemorySummary",
+    "Observation",
     "Report",
     "Step",
     "StepTrajectory",
@@ -57,8 +63,8 @@ __all__ = [
 
 _ROOMS = {
     "agentic_rl.agents": (
-        "Agent BaseEngineWrapper MemoryConfig MemorySummary Step StepTrajectory Task Tool ToolAgent Trajectory "
-        "register_agent tool"
+        "Agent BaseEngineWrapper Environment EnvironmentAgent MemoryConfig MemorySummary Observation Step "
+        "StepTrajectory Task Tool ToolAgent Trajectory register_agent tool"
     ),
     "agentic_rl.backends": "Trainer",
     "agentic_rl.config.diagnostics": "ConfigError Finding Report",

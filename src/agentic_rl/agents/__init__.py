@@ -1,6 +1,7 @@
 """What a user writes: agents, tools and rewards; and how they are found."""
 
 from agentic_rl.agents.agent import Agent, ChatModel, ToolSpec
+from agentic_rl.agents.environment import Environment, EnvironmentAgent, Observation
 from agentic_rl.agents.errors import (
     AgentFileError,
     BudgetExhaustedError,
@@ -29,12 +30,15 @@ __all__ = [
     "BudgetExhaustedError",
     "ChatModel",
     "DuplicateAgentError",
+    "Environment",
+    "EnvironmentAgent",
     "FinishReason",
     "HistoryEditedError",
     "LateError",
     "MemoryConfig",
     "MemorySummary",
     "Message",
+    "Observation",
     "PromptTooLongError",
     "RolloutEndedError",
     "Step",

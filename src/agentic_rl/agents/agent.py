@@ -42,6 +42,18 @@ class ChatModel(Protocol):
         """
         ...
 
+    def reward_step(self, reward: float) -> None:
+        """Note what the latest turn earned; notes on one turn add up.
+
+        It is kept in `Trajectory.steps`, for people and for metrics. Nothing is learned from it: every turn of a
+        rollout is learned from with the reward that `run` returns.
+
+        Raises:
+            ValueError: not a finite number.
+            RuntimeError: the policy has not had a turn.
+        """
+        ...
+
 
 class Agent(ABC):
     """Runs one task against the policy. One object runs many tasks at the same time: keep no state in it."""
@@ -53,3 +65,6 @@ class Agent(ABC):
     def cut_short(self, task: Task, messages: Sequence[Message]) -> float:
         """Return the reward of a rollout whose budget ended inside `run`, without `run` handling it."""
         return 0.0
+
+    async def close(self) -> None:  # noqa: B027 - many have nothing to free
+        """Free what the agent holds between rollouts, such as servers of tools. Called once, after the last one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,3 +27,10 @@ class Task:
     """Seeds this rollout's sampling: equal seeds and equal weights give equal tokens."""
     greedy: bool = False
     """Take the most probable token instead of sampling (evaluation)."""
+
+
+def with_system_prompt(system_prompt: str | None, messages: Sequence[Message]) -> list[Message]:
+    """Return `messages` below the system prompt, unless they begin with one of their own or it is None."""
+    if system_prompt is None or (messages and messages[0].get("role") == "system"):
+        return list(messages)
+    return [{"role": "system", "content": system_prompt}, *messages]

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import typing
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, overload
 
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
-from agentic_rl.agents.deadline import Deadline
+from agentic_rl.agents.calls import call
 from agentic_rl.agents.docstring import describe
 from agentic_rl.agents.errors import LateError
-from agentic_rl.agents.threads import run_in_thread
 
 MAX_RESULT_CHARACTERS = 32_768
 """Longer results reach the model with their middle left out."""
-
-DEFAULT_TIMEOUT: ContextVar[float] = ContextVar("DEFAULT_TIMEOUT", default=600.0)
-"""Seconds that a call may take where the tool says nothing; the driver sets it to `turn_timeout`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,6 @@ class Tool:
         self.name = function.__name__
         self.timeout = timeout
         self._inline = inline
-        self._is_async = inspect.iscoroutinefunction(function)
         self.description, texts = describe(function.__doc__)
         self._arguments = _arguments_model(function, texts)
         self.parameters = _parameters(self._arguments.model_json_schema())
@@ -86,14 +79,8 @@ class Tool:
         return {name: getattr(model, name) for name in type(model).model_fields if name in model.model_fields_set}
 
     async def _run(self, arguments: dict[str, Any]) -> Any:
-        if self._inline:
-            return self.function(**arguments)
-        seconds = self.timeout if self.timeout is not None else DEFAULT_TIMEOUT.get()
-        with Deadline(seconds, self.name):
-            if self._is_async:
-                return await self.function(**arguments)
-            result = await run_in_thread(partial(self.function, **arguments), f"tool {self.name}")
-            return await result if asyncio.iscoroutine(result) else result
+        function = partial(self.function, **arguments)
+        return await call(function, what=self.name, seconds=self.timeout, inline=self._inline)
 
 
 @overload

@@ -10,7 +10,7 @@ from typing import Any
 
 from agentic_rl.agents.agent import Agent, ChatModel
 from agentic_rl.agents.errors import BudgetExhaustedError
-from agentic_rl.agents.task import Message, Task
+from agentic_rl.agents.task import Message, Task, with_system_prompt
 from agentic_rl.agents.tool import Tool, ToolResult
 
 Reward = Callable[[Task, Sequence[Message]], float | Awaitable[float]]
@@ -45,10 +45,7 @@ class ToolAgent(Agent):
 
     def opening(self, task: Task) -> list[Message]:
         """Return the messages that a rollout starts with."""
-        has_system = bool(task.prompt) and task.prompt[0].get("role") == "system"
-        if self.system_prompt is None or has_system:
-            return list(task.prompt)
-        return [{"role": "system", "content": self.system_prompt}, *task.prompt]
+        return with_system_prompt(self.system_prompt, task.prompt)
 
     async def reward(self, task: Task, messages: Sequence[Message]) -> float:
         """Judge a conversation; override it (plain or async), or give `reward` to the constructor."""

@@ -10,11 +10,11 @@ from itertools import count
 from typing import Any
 
 from agentic_rl.agents.agent import Agent
+from agentic_rl.agents.calls import DEFAULT_TIMEOUT
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import BudgetExhaustedError
 from agentic_rl.agents.file_loader import user_file
 from agentic_rl.agents.task import Task
-from agentic_rl.agents.tool import DEFAULT_TIMEOUT
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.rollout.chat import ChatFormat

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from agentic_rl.agents import Tool, ToolResult, tool
-from agentic_rl.agents.tool import DEFAULT_TIMEOUT, MAX_RESULT_CHARACTERS
+from agentic_rl.agents.calls import DEFAULT_TIMEOUT
+from agentic_rl.agents.tool import MAX_RESULT_CHARACTERS
 
 
 def call(one: Tool, arguments: Any) -> ToolResult:

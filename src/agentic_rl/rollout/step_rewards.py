@@ -1,0 +1,32 @@
+"""What the turns of one rollout earned, where its agent or environment says so."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+from agentic_rl.agents.trajectory import Step
+
+
+class StepRewards:
+    """Notes of rewards by turn, from 0."""
+
+    def __init__(self) -> None:
+        self._by_turn: defaultdict[int, float] = defaultdict(float)
+
+    def note(self, turns: int, reward: Any) -> None:
+        """Add to what the latest of `turns` turns earned; see `ChatModel.reward_step`."""
+        if not turns:
+            raise RuntimeError("reward_step() was called before the policy had a turn; call it after chat()")
+        try:
+            number = float(reward)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ValueError(f"turn {turns - 1} was given the reward {reward!r}; it must be a finite number")
+        self._by_turn[turns - 1] += number
+
+    def steps(self) -> list[Step]:
+        """Return a step for each turn up to the last one with a note; empty without any."""
+        return [Step(reward=self._by_turn[turn]) for turn in range(max(self._by_turn, default=-1) + 1)]
