@@ -10,7 +10,8 @@ from pathlib import Path
 POINTER = "latest_checkpointed_iteration.txt"
 """verl's file: the number of the newest checkpoint, written after all of it."""
 DATA_ORDER = "data.pt"
-STEP_FOLDER = re.compile(r"global_step_([0-9]{1,18})")
+STEP = re.compile(r"[0-9]{1,18}")
+STEP_FOLDER = re.compile(rf"global_step_({STEP.pattern})")
 MODEL_OF_RANK = re.compile(r"model_world_size_([1-9][0-9]{0,6})_rank_([0-9]{1,7})\.pt")
 
 
@@ -43,7 +44,7 @@ def is_whole(path: Path) -> bool:
     """Whether every rank's model and the order of the data are there, and the last file was written to its end."""
     ranks = [match for match in map(MODEL_OF_RANK.fullmatch, _names(path / "actor")) if match]
     sizes = {int(match[1]) for match in ranks}
-    if len(sizes) != 1 or {int(match[2]) for match in ranks} != set(range(sizes.pop())):
+    if len(sizes) != 1 or sorted(int(match[2]) for match in ranks) != list(range(min(sizes.pop(), len(ranks) + 1))):
         return False
     return (path / DATA_ORDER).is_file() and zipfile.is_zipfile(path / DATA_ORDER)
 
@@ -58,7 +59,7 @@ def _pointed(folder: Path) -> int | None:
         text = (folder / POINTER).read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return None
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if STEP.fullmatch(text) else None
 
 
 def _names(folder: Path) -> list[str]:

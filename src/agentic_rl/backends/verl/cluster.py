@@ -5,20 +5,28 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import shutil
+import signal
+import socket
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agentic_rl.backends.errors import ClusterError
-from agentic_rl.backends.verl.environment import OF_OWN_RAY, OF_RAY, Device
+from agentic_rl.backends.interrupts import SIGNALS
+from agentic_rl.backends.verl.environment import OF_JOINED_RAY, OF_OWN_RAY, OF_RAY, Device
 from agentic_rl.backends.verl.leftovers import Leftovers
 
 ADDRESS = "RAY_ADDRESS"
 """Ray's own environment variable; without it the run starts a Ray of its own."""
 LOOPBACK = "127.0.0.1"
+CONNECT_SECONDS = 10.0
+"""How long the head of a cluster may take to answer at all; Ray itself would try for a quarter of an hour."""
+HOST_AND_PORT = re.compile(r"\[?([^\[\]]+?)\]?:([0-9]{1,5})")
 CPUS_OF_A_DEVICE = 3
 """What verl reserves beside each device (the `max_colocate_count` of its pools)."""
 CPUS_OF_A_RUN = 2
@@ -74,6 +82,7 @@ def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
         ClusterError: Ray can't be started or joined, or lacks the devices or CPUs.
     """
     address = environ.get(ADDRESS, "").strip()
+    address = "" if address == "local" else address  # Ray's word for one of its own
     if demand.nodes > 1 and not address:
         raise ClusterError(
             f"verl.nnodes is {demand.nodes}, but {ADDRESS} names no cluster",
@@ -87,7 +96,7 @@ def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
 
 def _imported(*, own: bool) -> Any:
     """Import Ray with the settings that it reads at its import."""
-    settings = {**OF_RAY, **(OF_OWN_RAY if own else {})}
+    settings = {**OF_RAY, **(OF_OWN_RAY if own else OF_JOINED_RAY)}
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     return importlib.import_module("ray")
@@ -98,17 +107,54 @@ def _joined(ray: Any, address: str) -> Iterator[Cluster]:
     if ray.is_initialized():  # by the program around us, which also ends it
         yield Cluster(ray, None)
         return
+    _require_answer(address)
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        with _handlers_kept():
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except Exception as error:
         raise ClusterError(
             f"{ADDRESS} is {address}, but that Ray can't be joined: {_first_line(error)}",
-            f"start it (`ray start --head`) with the same Ray and Python as here, or unset {ADDRESS} for a Ray of its own",
+            f"start it (`ray start --head`) with the same Ray and Python as here, or unset {ADDRESS}",
         ) from error
     try:
         yield Cluster(ray, None)
     finally:
         ray.shutdown()
+
+
+def _require_answer(address: str) -> None:
+    """Refuse an address at which nothing answers.
+
+    Raises:
+        ClusterError: nothing does, or it is one of Ray Client, through which processes are not watched.
+    """
+    remedy = f"set {ADDRESS} to the head's own address and port (10.0.0.1:6379), or unset it for a Ray of its own"
+    if "://" in address:
+        raise ClusterError(f"{ADDRESS} is {address}: a run is not started through Ray Client", remedy)
+    place = HOST_AND_PORT.fullmatch(address)
+    if place is None:  # auto, or a word that Ray refuses by itself
+        return
+    try:
+        socket.create_connection((place[1], int(place[2])), timeout=CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(
+            f"{ADDRESS} is {address}, but nothing answers there: {_first_line(error)}", remedy
+        ) from error
+
+
+@contextlib.contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Put our handlers of signals back: Ray's own would end the run at once, without a checkpoint."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None:  # None: it was not set by Python, and Ray has not touched it
+                signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -135,15 +181,16 @@ def _start(ray: Any, demand: Demand, folder: Path) -> None:
     if demand.device == "cpu":
         options["object_store_memory"] = OBJECT_STORE_BYTES
     try:
-        ray.init(
-            address="local",
-            _node_ip_address=LOOPBACK,
-            _temp_dir=str(folder),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="ERROR",
-            **options,
-        )
+        with _handlers_kept():
+            ray.init(
+                address="local",
+                _node_ip_address=LOOPBACK,
+                _temp_dir=str(folder),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+                **options,
+            )
     except Exception as error:
         raise ClusterError(
             f"Ray can't be started: {_first_line(error)}",
@@ -172,5 +219,8 @@ def _require(there: Mapping[str, float], demand: Demand) -> None:
 
 
 def _first_line(error: BaseException) -> str:
+    """Of the error that began it: Ray's own only says that there was one."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0]

@@ -88,6 +88,8 @@ def opened(path: Path) -> Iterator[VerlRunFolder]:
 
 def _step(line: bytes) -> float:
     """The step of one line; a line that a killed process left half is of no step."""
+    if not line.endswith(b"\n"):
+        return float("inf")
     try:
         return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):

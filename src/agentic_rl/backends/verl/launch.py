@@ -16,7 +16,7 @@ from agentic_rl.backends.verl.cluster import Cluster, Demand, connected
 from agentic_rl.backends.verl.inside.job import JobOptions
 from agentic_rl.backends.verl.messages import explained
 from agentic_rl.backends.verl.reports import Reports
-from agentic_rl.backends.verl.supervision import WAIT_SECONDS, Watch, dead_actors
+from agentic_rl.backends.verl.supervision import GRACE, WAIT_SECONDS, Watch, dead_actors
 
 LOGS = "ray_logs"
 """In the run's folder: the logs of the processes of a job that failed."""
@@ -39,8 +39,8 @@ class Job:
     """Seconds until it has to train."""
 
 
-def run(job: Job, reports: Reports, interrupts: Interrupts) -> None:
-    """Run `job` to its end.
+def run(job: Job, reports: Reports, interrupts: Interrupts, grace: float = GRACE) -> None:
+    """Run `job` to its end; for `grace` seconds it may fail by itself after one of its processes died.
 
     Raises:
         StopRequestedError: it was stopped, after the last whole step or before the first.
@@ -49,7 +49,7 @@ def run(job: Job, reports: Reports, interrupts: Interrupts) -> None:
     with connected(job.demand, os.environ) as cluster, _logs_kept(cluster, job.folder / LOGS):
         runner = _runner(cluster.ray, job)  # Ray ends an actor to which nothing refers any more
         reference = runner.run.remote(dict(job.native), dataclasses.asdict(job.options))
-        watch = Watch(job.start_limit, lambda: _deaths(cluster.ray))
+        watch = Watch(job.start_limit, lambda: _deaths(cluster.ray), grace=grace)
         while True:
             done, _ = cluster.ray.wait([reference], timeout=WAIT_SECONDS)
             reports.pass_on()
@@ -110,7 +110,9 @@ def _logs_kept(cluster: Cluster, folder: Path) -> Iterator[None]:
     try:
         yield
     except TrainingError as error:
-        kept = cluster.keep_logs(folder)
+        kept = None
+        with contextlib.suppress(OSError):  # a full disk, perhaps the very failure that is to be told
+            kept = cluster.keep_logs(folder)
         if kept is not None:
             error.hint = f"{error.hint}; logs: {kept}" if error.hint else f"logs: {kept}"
             error.args = (error.message, error.hint)
