@@ -41,6 +41,16 @@ class Step:
 
 
 @dataclass
+class Segment:
+    """One token-exact sequence of a trajectory, with the names and meanings of the trajectory's own fields."""
+
+    prompt_tokens: Tokens
+    response_tokens: Tokens
+    response_masks: Tokens
+    response_logprobs: Sequence[float] = ()
+
+
+@dataclass
 class Trajectory:
     """One rollout. Tokens that the policy wrote are kept as sampled, never re-tokenized."""
 
@@ -64,6 +74,15 @@ class Trajectory:
     finish_reason: FinishReason = "done"
     error: str = ""
     """Why the rollout failed; empty when it did not. A failed one is left out of its group's statistics."""
+    segments: list[Segment] = field(default_factory=list)
+    """All sequences, where one can't hold what the policy saw: it was asked twice at one place, or its history was
+    rewritten. The trajectory's own tokens are then those of the last. Empty: the trajectory is the only one."""
+
+    def parts(self) -> list[Segment]:
+        """Return the sequences to learn from, at least one. Each token that the policy wrote is 1 in one mask only."""
+        return self.segments or [
+            Segment(self.prompt_tokens, self.response_tokens, self.response_masks, self.response_logprobs)
+        ]
 
 
 @dataclass

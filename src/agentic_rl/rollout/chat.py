@@ -46,7 +46,7 @@ class Dialog:
             thoughts: whether the policy has written a `<think>` block.
 
         Raises:
-            ChatTemplateError: the template would show the policy an earlier reply changed.
+            HistoryRewrittenError: the template would show the policy an earlier reply changed.
         """
         return self._suffix(_key(follow_up), thoughts)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from agentic_rl.agents.task import Message
-from agentic_rl.rollout.errors import ChatTemplateError
+from agentic_rl.rollout.errors import ChatTemplateError, HistoryRewrittenError
 
 _MARKER = "REPLY-7f3a9c"
 _THOUGHT = "<think>\nTHOUGHT-7f3a9c\n</think>\n\n"
@@ -57,7 +57,7 @@ class Template:
             thoughts: whether the policy has written a `<think>` block.
 
         Raises:
-            ChatTemplateError: the template would show the policy an earlier reply changed.
+            HistoryRewrittenError: the template would show the policy an earlier reply changed.
         """
         if follow_up:
             self._check_history_kept(str(follow_up[0].get("role")), thoughts=thoughts)
@@ -110,7 +110,7 @@ class Template:
         if self._keeps[role, thoughts]:
             return
         what = "the <think> block" if thoughts else "the reply"
-        raise ChatTemplateError(
+        raise HistoryRewrittenError(
             f"the chat template changes or drops {what} of an earlier turn once a {role} message follows, so that the "
             "policy would not see again what it wrote; use a template that keeps earlier turns as they are"
         )

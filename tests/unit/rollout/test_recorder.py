@@ -20,7 +20,6 @@ from agentic_rl.agents import (
 )
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Completion
-from agentic_rl.rollout.errors import ChatTemplateError
 from agentic_rl.rollout.limits import Limits
 from agentic_rl.rollout.recorder import Recorder
 from rollout_doubles import TEMPLATES, THINKING, ScriptedEngine, call_text, make_task, make_tokenizer, spelled
@@ -215,13 +214,22 @@ def test_the_tools_stay_the_same() -> None:
     asyncio.run(run())
 
 
-def test_thoughts_that_a_template_would_drop_are_an_error() -> None:
+def test_thoughts_that_a_template_drops_begin_a_new_segment() -> None:
     chat_format = ChatFormat(make_tokenizer(THINKING))
     thinking = spelled(TOKENIZER, "<think>\nhm\n</think>\n\nyes")
-    assert talk(recorder(ScriptedEngine([thinking]), chat_format), [RESULT])
-    with pytest.raises(ChatTemplateError, match="<think>"):
-        talk(recorder(ScriptedEngine([thinking]), chat_format), [USER])
-    assert talk(recorder(ScriptedEngine([ANSWER]), chat_format), [USER])
+    kept = recorder(ScriptedEngine([thinking]), chat_format)
+    talk(kept, [RESULT])
+    assert kept.trajectory().segments == []
+    model = recorder(engine := ScriptedEngine([thinking, ANSWER, ANSWER]), chat_format)
+    messages = talk(model, [USER], [USER])
+    first, second = model.trajectory().segments
+    assert first.response_tokens == thinking
+    assert second.prompt_tokens == engine.calls[1][0] == list(chat_format.initial_ids(messages[:3]))
+    assert "hm" not in TOKENIZER.decode(second.prompt_tokens)
+    assert [
+        token for token, own in zip(second.response_tokens, second.response_masks, strict=True) if own
+    ] == ANSWER * 2  # type: ignore[arg-type]
+    assert (model.fault, model.messages) == (None, messages)
 
 
 def test_one_call_at_a_time_and_none_after_the_end() -> None:
