@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentic_rl.rollout.engines.base import Completion, Engine, EngineClosedError, PromptTooLongError, SamplingParams
+from agentic_rl.rollout.engines.base import (
+    Completion,
+    Engine,
+    EngineClosedError,
+    EngineFaultError,
+    PromptTooLongError,
+    SamplingParams,
+)
 
 if TYPE_CHECKING:
     from agentic_rl.rollout.engines.queue import QueueEngine
@@ -13,6 +20,7 @@ __all__ = [
     "Completion",
     "Engine",
     "EngineClosedError",
+    "EngineFaultError",
     "PromptTooLongError",
     "SamplingParams",
     "engine_for",

@@ -43,6 +43,10 @@ class EngineClosedError(RuntimeError):
     """The engine takes no requests: it was closed, or its model failed (then that error is the cause)."""
 
 
+class EngineFaultError(RuntimeError):
+    """The engine could not answer a request with which nothing is wrong; later it may."""
+
+
 class Engine(Protocol):
     """Generates tokens for many trajectories at once, on one event loop."""
 
@@ -58,6 +62,7 @@ class Engine(Protocol):
             PromptTooLongError: the prompt has `max_model_len` tokens or more.
             ValueError: the prompt is empty or holds an id that is no token, or a sampling value is out of range.
             EngineClosedError: the engine is closed.
+            EngineFaultError: what generates failed, and trying again did not help.
         """
         ...
 
