@@ -46,10 +46,8 @@ OF_RAY = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """For this process, before Ray is imported."""
-OF_OWN_RAY = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the one setting with which a Ray that we start stays on 127.0.0.1
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",  # how long its agents outlive a driver that was killed
-}
+OF_OWN_RAY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""The one setting with which a Ray that we start stays on 127.0.0.1."""
 OF_JOINED_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "3", "RAY_py_gcs_connect_timeout_s": "5"}
 """How often and how long (seconds) Ray asks for the head of a cluster; by default it takes a quarter of an hour."""
 

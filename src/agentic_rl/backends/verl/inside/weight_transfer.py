@@ -5,6 +5,7 @@ Both sides are processes of one machine that talk through a socket file; the eng
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import traceback
@@ -19,6 +20,8 @@ LIMIT = "AGENTIC_RL_WEIGHT_TRANSFER_SECONDS"
 DEFAULT_LIMIT = 600.0
 POLL_MILLISECONDS = 500
 SCHEME = "ipc://"
+STARTED = time.time() - 1.0
+"""About when this process began, with a second for a coarse clock of the file system."""
 
 
 def failure_file(address: str) -> Path:
@@ -27,13 +30,12 @@ def failure_file(address: str) -> Path:
 
 
 class PatientSocket:
-    """The sender's socket; `recv` looks for the engine's failure while it waits, and does not wait for ever."""
+    """The sender's socket: it looks for the engine's failure while it waits, and does not wait for ever."""
 
     def __init__(self, socket: Any, address: str, limit: float) -> None:
         self._socket = socket
-        self._address = address
+        self._file = failure_file(address)
         self._limit = limit
-        failure_file(address).unlink(missing_ok=True)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._socket, name)
@@ -44,20 +46,38 @@ class PatientSocket:
         Raises:
             WeightTransferError: the engine failed, or did not answer in time.
         """
+        self._wait(_zmq().POLLIN)
+        return self._socket.recv(*arguments, **keywords)
+
+    def send_pyobj(self, *arguments: Any, **keywords: Any) -> Any:
+        """Wait until the engine is there (a socket to which nobody has connected holds the sender), then send.
+
+        Raises:
+            WeightTransferError: the engine failed, or was not there in time.
+        """
+        self._wait(_zmq().POLLOUT)
+        return self._socket.send_pyobj(*arguments, **keywords)
+
+    def _wait(self, event: int) -> None:
         deadline = time.monotonic() + self._limit
-        while not self._socket.poll(POLL_MILLISECONDS):
+        while not self._socket.poll(POLL_MILLISECONDS, event):
             self._look_for_failure()
             if time.monotonic() > deadline:
                 self._give_up(f"the engine did not take the weights within {self._limit:g} s")
-        return self._socket.recv(*arguments, **keywords)
 
     def _look_for_failure(self) -> None:
-        file = failure_file(self._address)
-        if file.exists():
-            self._give_up(f"the engine could not take the weights: {file.read_text(encoding='utf-8').strip()}")
+        try:
+            # The engine may have failed before this socket was made. What is older than this process is of another run.
+            told = self._file.read_text(encoding="utf-8") if self._file.stat().st_mtime >= STARTED else None
+        except FileNotFoundError:
+            return
+        if told is not None:
+            with contextlib.suppress(OSError):
+                self._file.unlink()
+            self._give_up(f"the engine could not take the weights: {told.strip()}")
 
     def _give_up(self, message: str) -> None:
-        self._socket.setsockopt(_linger(), 0)  # what was sent to nobody must not hold the process back
+        self._socket.setsockopt(_zmq().LINGER, 0)  # what was sent to nobody must not hold the process back
         raise WeightTransferError(message, f"the engine's log has the details; {LIMIT} sets the limit in seconds")
 
 
@@ -75,13 +95,16 @@ def bound_the_sender(module: Any) -> None:
 
 def tell_failure(address: str, error: BaseException) -> None:
     """Leave `error` for the sender, whole at once: its reader may look at any moment."""
+    while isinstance(error, BufferError) and error.__context__ is not None:
+        error = error.__context__  # verl could not close the shared memory, since the first error still refers to it
     file = failure_file(address)
     unfinished = file.with_suffix(f".{os.getpid()}")
-    unfinished.write_text("".join(traceback.format_exception_only(type(error), error)), encoding="utf-8")
-    unfinished.replace(file)
+    with contextlib.suppress(OSError):  # the sender then waits for its limit; `error` itself must not be hidden
+        unfinished.write_text("".join(traceback.format_exception_only(type(error), error)), encoding="utf-8")
+        unfinished.replace(file)
 
 
-def _linger() -> int:
+def _zmq() -> Any:
     import zmq
 
-    return int(zmq.LINGER)
+    return zmq
