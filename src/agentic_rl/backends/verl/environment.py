@@ -58,8 +58,8 @@ def environment(device: Device, given: Mapping[str, str], run: Path) -> dict[str
     chosen = {**_EVERYWHERE, **_ON_DEVICE[device]}
     chosen |= {name: given[name] for name in chosen if name in given and name != PLUGINS}
     others = given.get(PLUGINS, "")
-    if others and names.PLUGIN not in others.split(","):
-        chosen[PLUGINS] = f"{names.PLUGIN},{others}"
+    if others:
+        chosen[PLUGINS] = others if names.PLUGIN in others.split(",") else f"{names.PLUGIN},{others}"
     return {
         **chosen,
         "VERL_FILE_LOGGER_PATH": str(files.metrics),
