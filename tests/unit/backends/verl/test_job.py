@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentic_rl.backends.verl.checkpoints import Checkpoint
+from agentic_rl.backends.verl.description import describe
+from agentic_rl.backends.verl.job import evaluating, resuming, total_steps
+from agentic_rl.config.load import Loaded, load
+from verl_doubles import BASE
+
+NATIVE: dict[str, Any] = {
+    "trainer": {"device": "cuda", "resume_mode": "auto", "val_only": False},
+    "actor_rollout_ref": {"rollout": {"agent": {"num_workers": 8}}},
+}
+
+
+def loaded(rows: int | None, **section: Any) -> Loaded:
+    tree: dict[str, Any] = {"verl": {}}
+    for key, value in {**BASE, **{f"verl.{name}": value for name, value in section.items()}}.items():
+        level, _, name = key.rpartition(".")
+        (tree[level] if level else tree)[name] = value
+    facts = {} if rows is None else {"@train.rows": rows}
+    return dataclasses.replace(load(tree, files=False, environ={}), facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("rows", "section", "steps"),
+    [
+        (None, {}, None),
+        (64 * 3 + 63, {"total_epochs": 2}, 6),
+        (64 * 3, {"total_epochs": 2, "total_training_steps": 4}, 4),
+        (64 * 3, {"total_epochs": 2, "total_training_steps": 40}, 6),
+    ],
+)
+def test_steps_are_whole_batches_of_every_epoch(rows: int | None, section: dict[str, Any], steps: int | None) -> None:
+    assert total_steps(loaded(rows, **section)) == steps
+
+
+def test_verl_is_told_where_to_begin() -> None:
+    changed = resuming(NATIVE, Checkpoint(4, Path("/run/global_step_4")))["trainer"]
+    assert (changed["resume_mode"], changed["resume_from_path"]) == ("resume_path", "/run/global_step_4")
+    changed = resuming(NATIVE, None)["trainer"]
+    assert (changed["resume_mode"], changed["resume_from_path"]) == ("disable", None)
+    assert NATIVE["trainer"]["resume_mode"] == "auto"
+
+
+def test_an_evaluation_does_not_train() -> None:
+    assert evaluating(NATIVE)["trainer"] == {**NATIVE["trainer"], "val_only": True, "val_before_train": True}
+    assert "val_before_train" not in NATIVE["trainer"]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "words"),
+    [
+        (None, ["begin: there is no checkpoint", "train 6 steps;"]),
+        (Checkpoint(4, Path("/run/global_step_4")), ["go on from /run/global_step_4 at step 4", "train 2 steps;"]),
+        (Checkpoint(6, Path("/run/global_step_6")), ["already finished, /run/global_step_6 has all 6 steps"]),
+    ],
+)
+def test_a_plan_says_where_the_run_begins_and_how_far_it_goes(checkpoint: Checkpoint | None, words: list[str]) -> None:
+    plan = describe(loaded(64 * 3, total_epochs=2), NATIVE, {}, checkpoint)
+    text = "\n".join(plan.steps)
+    assert all(word in text for word in words), text
+
+
+def test_a_plan_names_the_ray_that_it_would_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert describe(loaded(64), NATIVE, {}, None).processes[0] == "Ray: one of its own on 127.0.0.1"
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert describe(loaded(64), NATIVE, {}, None).processes[0] == "Ray: the cluster at 10.0.0.1:6379 (RAY_ADDRESS)"
