@@ -74,6 +74,12 @@ class Cluster:
         return folder
 
 
+def named_address(environ: Mapping[str, str]) -> str:
+    """The address of the cluster to join; empty where the run starts a Ray of its own (Ray's word is `local`)."""
+    address = environ.get(ADDRESS, "").strip()
+    return "" if address == "local" else address
+
+
 @contextlib.contextmanager
 def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
     """Connect to Ray as long as the block runs; what was started here is ended, a cluster that was joined goes on.
@@ -81,8 +87,7 @@ def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
     Raises:
         ClusterError: Ray can't be started or joined, or lacks the devices or CPUs.
     """
-    address = environ.get(ADDRESS, "").strip()
-    address = "" if address == "local" else address  # Ray's word for one of its own
+    address = named_address(environ)
     if demand.nodes > 1 and not address:
         raise ClusterError(
             f"verl.nnodes is {demand.nodes}, but {ADDRESS} names no cluster",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentic_rl.backends.base import Plan
 from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, VERSIONS, run_path
 from agentic_rl.backends.verl.checkpoints import Checkpoint
-from agentic_rl.backends.verl.cluster import ADDRESS
+from agentic_rl.backends.verl.cluster import ADDRESS, named_address
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE
 from agentic_rl.backends.verl.job import total_steps
 from agentic_rl.config.memory import estimate, why_no_estimate
@@ -50,7 +50,7 @@ def _section(config: FlatConfig) -> VerlSection:
 def _processes(config: FlatConfig, section: VerlSection, native: Mapping[str, Any]) -> list[str]:
     devices = config.num_gpus_per_node * section.nnodes
     engines = devices // config.infer_tensor_parallel_size
-    address = os.environ.get(ADDRESS, "")
+    address = named_address(os.environ)
     return [
         f"Ray: the cluster at {address} ({ADDRESS})" if address else "Ray: one of its own on 127.0.0.1",
         "1 task runner (verl's trainer)",
@@ -76,7 +76,8 @@ def _steps(loaded: Loaded, checkpoint: Checkpoint | None) -> list[str]:
         begin,
         *([f"{evaluation}, before the first step"] if config.evaluates_before_training else []),
         f"train {count}; each rolls out {section.train_batch_size} prompts {config.rollout_n} times "
-        f"({samples} rollouts) and updates the policy by mini batches of {section.effective_ppo_mini_batch_size} prompts",
+        f"({samples} rollouts) and updates the policy by mini batches of "
+        f"{section.effective_ppo_mini_batch_size} prompts",
         *([f"evaluate every {section.test_freq} steps and after the last"] if section.test_freq > 0 else []),
         f"write a checkpoint ({', '.join(section.ckpt_content)}) every {section.save_freq} steps and after the last; "
         f"keep the newest {config.keep_checkpoints}",

@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 
 from agentic_rl.backends.errors import ClusterError
-from agentic_rl.backends.verl.cluster import ADDRESS, Cluster, Demand, _handlers_kept, _require, connected
+from agentic_rl.backends.verl.cluster import (
+    ADDRESS,
+    Cluster,
+    Demand,
+    _handlers_kept,
+    _require,
+    connected,
+    named_address,
+)
 from ray_programs import LOOPBACK_ONLY, below, listens_at, program, running, said, until
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
@@ -46,6 +54,13 @@ print("ended", flush=True)
 def test_several_nodes_need_a_cluster() -> None:
     with pytest.raises(ClusterError, match=r"verl.nnodes is 2, but RAY_ADDRESS names no cluster"):
         connected(Demand("npu", 8, 2), {}).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("given", "address"), [({}, ""), ({ADDRESS: " "}, ""), ({ADDRESS: "local"}, ""), ({ADDRESS: "h:1 "}, "h:1")]
+)
+def test_an_address_names_a_cluster(given: dict[str, str], address: str) -> None:
+    assert named_address(given) == address
 
 
 @pytest.mark.parametrize(("device", "resource"), [("cpu", "GPU"), ("cuda", "GPU"), ("npu", "NPU")])
