@@ -211,11 +211,24 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(fullname)
         if spec is not None and spec.loader is not None:
-            execute, change = spec.loader.exec_module, self._change
-
-            def executed(module: ModuleType) -> None:
-                execute(module)
-                change(module)
-
-            spec.loader.exec_module = executed  # type: ignore[method-assign]
+            spec.loader = _Changing(spec.loader, self._change)
         return spec
+
+
+class _Changing(importlib.abc.Loader):
+    """A loader of one module; the one that it uses may also load others."""
+
+    def __init__(self, loader: Any, change: Callable[[Any], None]) -> None:
+        self._loader = loader
+        self._change = change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        self._change(module)

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from agentic_rl.backends.verl.inside import patches
+from agentic_rl.backends.verl.inside.patches import (
+    EVERYWHERE,
+    IN_CPU_ENGINE,
+    NAME_VLLM_CPU,
+    WITHOUT_ACCELERATOR,
+    Patch,
+    PatchVersionError,
+    on_import,
+)
+
+ALL = [*EVERYWHERE, *WITHOUT_ACCELERATOR, *IN_CPU_ENGINE]
+needs_verl = pytest.mark.skipif(find_spec("verl") is None, reason="verl is not installed")
+
+
+@pytest.mark.parametrize("patch", ALL, ids=[patch.target for patch in ALL])
+def test_another_version_is_refused(patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "_version", lambda name: "99.1")
+    with pytest.raises(PatchVersionError, match=rf"{patch.distribution} 99\.1: the change to .* was written for"):
+        patch()
+
+
+@pytest.mark.parametrize(("version", "applied"), [("1.2.0+cpu", True), ("1.2.3.dev4", True), ("1.3.0", False)])
+def test_the_versions_of_a_patch_hold_for_builds_of_them(
+    version: str, applied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "_version", lambda name: version)
+    calls: list[bool] = []
+    patch = Patch("a:b", "to try it", "a", ">=1.2,<1.3", lambda: calls.append(True))
+    if applied:
+        patch()
+    else:
+        with pytest.raises(PatchVersionError):
+            patch()
+    assert bool(calls) is applied
+
+
+def test_every_patch_has_a_reason_and_stands_once() -> None:
+    assert all(patch.reason for patch in ALL)
+    assert len({patch.target for patch in ALL}) == len(ALL)
+
+
+def test_vllms_build_for_cpus_answers_to_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name != "vllm-cpu":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "0.28.0"
+
+    monkeypatch.setattr(patches, "_version", version)
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    NAME_VLLM_CPU()
+    assert importlib.metadata.version("vllm") == "0.28.0+cpu"
+    assert importlib.metadata.version("vllm-cpu") == "0.28.0"
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("another")
+
+
+@pytest.fixture
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that can be imported and has not been."""
+    (tmp_path / "patched_by_a_test.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "patched_by_a_test", raising=False)
+    return "patched_by_a_test"
+
+
+def add(number: int, module: ModuleType) -> None:
+    module.value = module.value * 10 + number  # type: ignore[attr-defined]
+
+
+def test_a_module_is_changed_right_after_its_import(name: str) -> None:
+    before = list(sys.meta_path)
+    on_import(name, lambda module: add(2, module))
+    on_import(name, lambda module: add(3, module))
+    assert name not in sys.modules
+    importlib.import_module("json.tool")  # others are left alone
+    assert importlib.import_module(name).value in {123, 132}
+    assert sys.meta_path == before
+
+
+def test_a_module_that_is_there_is_changed_at_once(name: str) -> None:
+    module = importlib.import_module(name)
+    on_import(name, lambda module: add(2, module))
+    assert module.value == 12
+
+
+def test_a_module_that_does_not_exist_stays_an_import_error() -> None:
+    on_import("no_such_module_anywhere", lambda module: None)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("no_such_module_anywhere")
+
+
+EXISTS = """
+import importlib, sys
+from functools import reduce
+for target in sys.argv[1:]:
+    module, _, name = target.partition(":")
+    reduce(getattr, name.split("."), importlib.import_module(module))
+    print("there:", target)
+"""
+
+
+@needs_verl
+@pytest.mark.verl
+def test_every_target_exists_in_the_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERL_PLATFORM", "cpu")
+    monkeypatch.setenv("VERL_USE_EXTERNAL_MODULES", "agentic_rl.backends.verl.inside.plugin")
+    targets = [patch.target for patch in ALL]
+    verl_first = sorted(targets, key=lambda target: not target.startswith("verl"))
+    told = subprocess.run([sys.executable, "-c", EXISTS, *verl_first], capture_output=True, text=True, check=False)
+    assert {line.partition(": ")[2] for line in told.stdout.splitlines() if line.startswith("there")} == set(targets)
