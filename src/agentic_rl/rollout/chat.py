@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,30 +14,33 @@ from typing import Any
 from agentic_rl.agents.agent import ToolSpec
 from agentic_rl.agents.task import Message
 from agentic_rl.agents.tool import Tool
+from agentic_rl.rollout.call_formats import CallFormat, call_format
 from agentic_rl.rollout.errors import ChatTemplateError
+from agentic_rl.rollout.special_text import MARK, SpecialText
 from agentic_rl.rollout.template import Template
+from agentic_rl.rollout.text_cache import Ids, TextCache
+from agentic_rl.rollout.tool_calls import ParsedCall, without_thoughts
 
 _LOGGER = logging.getLogger(__name__)
-_CACHED = 16_384
-"""Rendered texts that one set of tools remembers: the same prompts and tool results come again and again."""
-
-Ids = tuple[int, ...]
+_DIALOGS = 256
+"""Sets of tools that are remembered."""
 
 
 class Dialog:
     """The token ids of conversations with one set of tools. `ChatFormat.dialog` makes and keeps them."""
 
-    def __init__(self, tokenizer: Any, schemas: Sequence[Mapping[str, Any]]) -> None:
-        self._tokenizer = tokenizer
-        self._template = Template(tokenizer, schemas)
-        self._prompt = lru_cache(_CACHED)(self._encode_prompt)
-        self._suffix = lru_cache(_CACHED)(self._encode_suffix)
-        if not self._template.shows_tools():
+    def __init__(self, template: Template, schemas: Sequence[Mapping[str, Any]], formats: ChatFormat) -> None:
+        self.schemas = schemas
+        self._template = template
+        self._formats = formats
+        self._kinds = object(), object(), object()
+        if not template.shows_tools():
             _LOGGER.warning("the chat template does not show tools to the policy; describe them in the prompt")
 
     def prompt_ids(self, messages: Sequence[Message]) -> Ids:
         """Return the ids of a conversation up to where the policy's first token goes."""
-        return self._prompt(_key(messages))
+        key = _key(messages)
+        return self._formats.cache.get(self._kinds[0], key, partial(self._encode_prompt, key))
 
     def suffix_ids(self, follow_up: Sequence[Message], *, thoughts: bool = False) -> Ids:
         """Return the ids between a reply of the policy and its next turn; the first is the end-of-turn token.
@@ -48,7 +52,15 @@ class Dialog:
         Raises:
             HistoryRewrittenError: the template would show the policy an earlier reply changed.
         """
-        return self._suffix(_key(follow_up), thoughts)
+        key = _key(follow_up)
+        kind = self._kinds[2 if thoughts else 1]
+        return self._formats.cache.get(kind, key, partial(self._encode_suffix, key, thoughts))
+
+    def read(self, text: str) -> tuple[str, list[ParsedCall]]:
+        """Split a reply into its content and its calls; thoughts are content, and a call in them is none."""
+        thoughts, rest = without_thoughts(text)
+        content, calls = self._formats.call_format.read(rest, self.schemas)
+        return (f"{thoughts}{content}", calls) if calls else (text, [])
 
     def training_ids(self, messages: Sequence[Message]) -> tuple[list[int], list[int]]:
         """Return tokens and mask of a whole conversation, as a rollout with these replies would have them.
@@ -68,7 +80,7 @@ class Dialog:
         mask = [0] * len(tokens)
         for place, following in zip(places, [*places[1:], len(messages)], strict=True):
             text = self._template.reply(messages[place])
-            reply = self._encode(text)
+            reply = self._formats.encode(text)
             suffix = self.suffix_ids(messages[place + 1 : following], thoughts="</think>" in text)
             kept = suffix if following < len(messages) else suffix[:1]
             tokens += [*reply, *kept]
@@ -76,39 +88,68 @@ class Dialog:
         return tokens, mask
 
     def _encode_prompt(self, key: str) -> Ids:
-        return tuple(self._encode(self._template.render(json.loads(key), generation_prompt=True)))
+        return tuple(self._formats.encode(self._template.render(json.loads(key), generation_prompt=True)))
 
     def _encode_suffix(self, key: str, thoughts: bool) -> Ids:
-        return tuple(self._encode(self._template.after_reply(json.loads(key), thoughts=thoughts)))
-
-    def _encode(self, text: str) -> list[int]:
-        # Half of a surrogate pair, as broken tool output may hold, has no bytes to encode.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
+        return tuple(self._formats.encode(self._template.after_reply(json.loads(key), thoughts=thoughts)))
 
 
 class ChatFormat:
     """A tokenizer with its chat template.
 
+    Args:
+        tokenizer: of the policy's model.
+        tool_parser: the format of tool calls; None: the one in which the template prints them, hermes where it prints
+            none.
+        template_options: variables of the template, such as `enable_thinking`, where a call names none.
+
     Raises:
         ChatTemplateError: there is no template, or it doesn't end the policy's turn with a token of its own.
+        ValueError: no format is called `tool_parser`.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(
+        self, tokenizer: Any, *, tool_parser: str | None = None, template_options: Mapping[str, Any] | None = None
+    ) -> None:
         self.tokenizer = tokenizer
-        self._dialogs: dict[str, Dialog] = {}
+        self.cache = TextCache()
+        self._options = dict(template_options or {})
+        self._special = SpecialText.of(tokenizer)
+        self._dialogs: OrderedDict[str, Dialog] = OrderedDict()
+        template = self._template((), self._options)
+        self.call_format: CallFormat = call_format(tool_parser) if tool_parser else template.call_format()
+        """How the policy writes calls of tools."""
         self.end_of_turn: int = self._find_end_of_turn()
         """The token that ends the policy's turn."""
         self.stop_ids: Ids = tuple(sorted({self.end_of_turn, *self._eos_ids()}))
         """Every token after which the policy's turn is over."""
 
-    def dialog(self, tools: Sequence[ToolSpec] | None = None) -> Dialog:
-        """Return the format of conversations in which the policy may call `tools`."""
+    def dialog(
+        self, tools: Sequence[ToolSpec] | None = None, template_options: Mapping[str, Any] | None = None
+    ) -> Dialog:
+        """Return the format of conversations in which the policy may call `tools`.
+
+        Args:
+            tools: what the template shows.
+            template_options: as `chat_template_kwargs` of a request to vLLM; they win over those of the format.
+        """
         schemas = tool_schemas(tools)
-        key = json.dumps(schemas)
+        options = {**self._options, **template_options} if template_options else self._options
+        key = json.dumps([schemas, options]) if options else json.dumps(schemas)
         if key not in self._dialogs:
-            self._dialogs[key] = Dialog(self.tokenizer, schemas)
+            self._dialogs[key] = Dialog(self._template(schemas, options), schemas, self)
+            if len(self._dialogs) > _DIALOGS:
+                self._dialogs.popitem(last=False)
         return self._dialogs[key]
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of rendered text; what has a mark of `SpecialText` in it stays text."""
+        # Half of a surrogate pair, as broken tool output may hold, has no bytes to encode.
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        if MARK not in text:
+            return list(self.tokenizer.encode(text, add_special_tokens=False))
+        pieces = [self.tokenizer.encode(piece, add_special_tokens=False) for piece in text.split(MARK)]
+        return [token for piece in pieces for token in piece]
 
     def initial_ids(self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None) -> Ids:
         """Return the ids of a conversation up to where the policy's first token goes."""
@@ -129,6 +170,9 @@ class ChatFormat:
         if reply and reply[-1] in self.stop_ids:
             reply = reply[:-1]
         return str(self.tokenizer.decode(reply, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+    def _template(self, schemas: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Template:
+        return Template(self.tokenizer, schemas, options, self._special)
 
     def _find_end_of_turn(self) -> int:
         first = self.dialog().suffix_ids([])[:1]

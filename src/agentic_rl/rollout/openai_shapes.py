@@ -9,7 +9,7 @@ from typing import Any
 
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Completion
-from agentic_rl.rollout.tool_calls import as_openai, parse_tool_calls
+from agentic_rl.rollout.tool_calls import as_openai
 
 _LOGGER = logging.getLogger(__name__)
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
@@ -31,6 +31,8 @@ class Request:
     stop_token_ids: tuple[int, ...]
     n: int
     chat: bool
+    tools: Any = None
+    """What the policy may call, in OpenAI's form."""
 
 
 def read_request(body: Mapping[str, Any], chat_format: ChatFormat) -> Request:
@@ -56,6 +58,7 @@ def read_request(body: Mapping[str, Any], chat_format: ChatFormat) -> Request:
         stop_token_ids=tuple(rest.pop("stop_token_ids", None) or ()),
         n=rest.pop("n", None) or 1,
         chat=messages is not None,
+        tools=tools,
     )
     ignored = sorted(key for key in rest.keys() - _WITHOUT_EFFECT if rest[key] is not None)
     if ignored:
@@ -110,7 +113,7 @@ def _choice(request: Request, completion: Completion, chat_format: ChatFormat) -
 
 def _chat_choice(request: Request, completion: Completion, chat_format: ChatFormat) -> dict[str, Any]:
     text = _before_stop(chat_format.text(completion.tokens), request.stop)
-    content, calls = parse_tool_calls(text)
+    content, calls = chat_format.dialog(request.tools).read(text)
     message: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
         message["tool_calls"] = [as_openai(call, f"call_{place}") for place, call in enumerate(calls)]

@@ -27,6 +27,7 @@ class Recorder:
         """What the agent did wrong with the model, whether or not it let the exception through."""
         self._branch: Branch | None = None
         self._tools: Sequence[ToolSpec] | None = None
+        self._options: Any = None
         self._step_rewards = StepRewards()
         self._busy = False
 
@@ -78,12 +79,17 @@ class Recorder:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None, sampling: dict[str, Any]
     ) -> Reply:
         self.conversation.require_open()
+        options = sampling.get("chat_template_kwargs")
         if self._branch is None:
-            self._tools = tools
+            self._tools, self._options = tools, options
             return await self.conversation.complete(messages, tools, **sampling)
         self._require_grown(self._branch.history, messages)
         if tools is not self._tools and tool_schemas(tools) != tool_schemas(self._tools):
             raise HistoryEditedError("the tools differ from those of the first call; give the same in every call")
+        if options != self._options:  # the template may show everything otherwise
+            self._options = options
+            return await self.conversation.complete(messages, tools, **sampling)
+        sampling.pop("chat_template_kwargs", None)
         return await self.conversation.extend(self._branch, messages, **sampling)
 
     def _require_grown(self, history: Sequence[Message], messages: Sequence[Message]) -> None:

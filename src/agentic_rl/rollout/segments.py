@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from agentic_rl.rollout.chat import ChatFormat, Dialog
 from agentic_rl.rollout.engines.base import Completion, Engine
 from agentic_rl.rollout.errors import HistoryRewrittenError
 from agentic_rl.rollout.limits import Limits
-from agentic_rl.rollout.tool_calls import as_openai, parse_tool_calls
+from agentic_rl.rollout.tool_calls import as_openai
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,19 @@ class Conversation:
         return [dict(message) for message in self._unanswered.messages] if self._unanswered else []
 
     async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None, **sampling: Any
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] | None = None,
+        *,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        **sampling: Any,
     ) -> Reply:
         """Let the policy answer `messages`, which may be any conversation.
 
         Args:
             messages: in OpenAI's form.
             tools: what the policy may call.
+            chat_template_kwargs: variables of the chat template, such as `enable_thinking`.
             **sampling: of this call only; see `Limits.sampling`.
 
         Raises:
@@ -106,7 +112,7 @@ class Conversation:
             ChatTemplateError: the template refuses the messages.
         """
         self.require_open()
-        return await self._answer(self._placed(messages, self._format.dialog(tools)), sampling)
+        return await self._answer(self._placed(messages, self._format.dialog(tools, chat_template_kwargs)), sampling)
 
     async def extend(self, branch: Branch, messages: Sequence[Message], **sampling: Any) -> Reply:
         """Let the policy answer messages that are known to continue the last turn of a branch; see `complete`."""
@@ -251,7 +257,7 @@ class Conversation:
         self.metrics["turns"] = turn + 1
         self._finish = "length" if completion.finish_reason == "length" else "done"
         text = self._format.text(completion.tokens)
-        message = self._message(text, turn)
+        message = self._message(branch.dialog or self._format.dialog(), text, turn)
         thoughts = "</think>" in text or (bool(branch.turns) and branch.turns[-1].thoughts)
         branch.show(call.shown, call.messages)
         branch.write(completion.tokens, completion.logprobs, message, thoughts=thoughts)
@@ -264,8 +270,8 @@ class Conversation:
             self._branches = [one for one in self._branches if one is not branch]
             self._branches.append(branch)
 
-    def _message(self, text: str, turn: int) -> Message:
-        content, calls = parse_tool_calls(text)
+    def _message(self, dialog: Dialog, text: str, turn: int) -> Message:
+        content, calls = dialog.read(text)
         message: Message = {"role": "assistant", "content": content}
         if calls:
             message["tool_calls"] = [as_openai(call, f"call_{turn}_{place}") for place, call in enumerate(calls)]

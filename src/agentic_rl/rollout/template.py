@@ -13,21 +13,36 @@ from functools import cached_property
 from typing import Any
 
 from agentic_rl.agents.task import Message
+from agentic_rl.rollout.call_formats import CallFormat, format_in
 from agentic_rl.rollout.errors import ChatTemplateError, HistoryRewrittenError
+from agentic_rl.rollout.special_text import SpecialText
 
 _MARKER = "REPLY-7f3a9c"
-_THOUGHT = "<think>\nTHOUGHT-7f3a9c\n</think>\n\n"
+_THINK, _THOUGHT = "<think>\n", "THOUGHT-7f3a9c\n</think>\n\n"
 _QUESTION: Message = {"role": "user", "content": "QUESTION-7f3a9c"}
 _RESULT: Message = {"role": "tool", "content": "RESULT-7f3a9c"}
+_TOOL = "tool_7f3a9c"
+_CALL = {"id": "call7f3a9", "type": "function", "function": {"name": _TOOL, "arguments": {"key": "value"}}}
 Schemas = Sequence[Mapping[str, Any]]
 
 
 class Template:
-    """Renders with `tokenizer.apply_chat_template`, for one set of tools."""
+    """Renders with `tokenizer.apply_chat_template`, for one set of tools and of the template's own options.
 
-    def __init__(self, tokenizer: Any, schemas: Schemas = ()) -> None:
+    Texts have the marks of `SpecialText` where messages or tools spell special tokens.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        schemas: Schemas = (),
+        options: Mapping[str, Any] | None = None,
+        special: SpecialText | None = None,
+    ) -> None:
         self._tokenizer = tokenizer
-        self._schemas = list(schemas)
+        self._options = dict(options or {})
+        self._special = special or SpecialText.of(tokenizer)
+        self._schemas: list[Any] = self._special.marked(list(schemas))
         self._keeps: dict[tuple[str, bool], bool] = {}
 
     def render(self, messages: Sequence[Message], *, generation_prompt: bool = False) -> str:
@@ -38,10 +53,11 @@ class Template:
         """
         try:
             text = self._tokenizer.apply_chat_template(
-                [with_arguments_as_objects(message) for message in messages],
+                [self._special.marked(with_arguments_as_objects(message)) for message in messages],
                 tools=self._schemas or None,
                 add_generation_prompt=generation_prompt,
                 tokenize=False,
+                **self._options,
             )
         except Exception as error:
             # Templates raise what they like: jinja2's errors, but also TypeError for a message they don't expect.
@@ -98,15 +114,18 @@ class Template:
     def _before_result(self) -> str:
         return self.after_reply([_RESULT], thoughts=False)
 
+    def call_format(self) -> CallFormat:
+        """Return the format in which the template shows earlier calls to the policy, which is how it writes them."""
+        try:
+            message: Message = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
+            return format_in(self.render([_QUESTION, message, _RESULT]), _TOOL)
+        except ChatTemplateError:  # it knows no tools
+            return format_in("", _TOOL)
+
     def _check_history_kept(self, role: str, *, thoughts: bool) -> None:
         """Refuse templates that rewrite a reply once something follows it; each case is tried out once."""
         if (role, thoughts) not in self._keeps:
-            content = _THOUGHT + _MARKER if thoughts else _MARKER
-            follow_up = {**_RESULT, "role": role}
-            later = self.render([_QUESTION, {"role": "assistant", "content": content}, follow_up])
-            if follow_up["content"] not in later:
-                raise ChatTemplateError(f"the chat template does not print {role} messages")
-            self._keeps[role, thoughts] = later.startswith(self._opening + content)
+            self._keeps[role, thoughts] = self._is_kept(role, thoughts=thoughts)
         if self._keeps[role, thoughts]:
             return
         what = "the <think> block" if thoughts else "the reply"
@@ -114,6 +133,21 @@ class Template:
             f"the chat template changes or drops {what} of an earlier turn once a {role} message follows, so that the "
             "policy would not see again what it wrote; use a template that keeps earlier turns as they are"
         )
+
+    def _is_kept(self, role: str, *, thoughts: bool) -> bool:
+        """Whether a reply stays what the policy wrote.
+
+        What the generation prompt wrote for it may go: an empty block that turns thinking off is no word of the policy.
+        """
+        follow_up = {**_RESULT, "role": role}
+        written = _THOUGHT + _MARKER if thoughts else _MARKER
+        reply: Message = {"role": "assistant", "content": _THINK + written if thoughts else written}
+        later = self.render([_QUESTION, reply, follow_up])
+        if follow_up["content"] not in later:
+            raise ChatTemplateError(f"the chat template does not print {role} messages")
+        before, found, _ = later.partition(written)
+        opening = self._opening
+        return bool(found) and (opening.startswith(before) or (thoughts and before == opening + _THINK))
 
 
 def with_arguments_as_objects(message: Message) -> Message:
