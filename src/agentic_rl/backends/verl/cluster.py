@@ -19,6 +19,7 @@ from typing import Any
 from agentic_rl.backends.errors import ClusterError
 from agentic_rl.backends.interrupts import SIGNALS
 from agentic_rl.backends.verl.environment import OF_JOINED_RAY, OF_OWN_RAY, OF_RAY, Device
+from agentic_rl.backends.verl.inside.patches import IN_LAUNCHER
 from agentic_rl.backends.verl.leftovers import Leftovers
 
 ADDRESS = "RAY_ADDRESS"
@@ -178,6 +179,8 @@ def _own(ray: Any, demand: Demand) -> Iterator[Cluster]:
 
 
 def _start(ray: Any, demand: Demand, folder: Path) -> None:
+    for patch in IN_LAUNCHER:
+        patch()
     options: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, demand.cpus + SPARE_CPUS)}
     if demand.device == "npu":
         options["resources"] = {"NPU": demand.devices}

@@ -77,7 +77,7 @@ def prepared(loaded: Loaded, native: Mapping[str, Any], folder: VerlRunFolder) -
 
 
 def _reporting(native: Mapping[str, Any]) -> dict[str, Any]:
-    """verl's own logger of files tells this process what is measured."""
+    """Let verl write what it measures into a file as well, which this process reads."""
     changed = copy.deepcopy(dict(native))
     loggers = changed["trainer"]["logger"]
     changed["trainer"]["logger"] = list(dict.fromkeys([*loggers, "file"]))

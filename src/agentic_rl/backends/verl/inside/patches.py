@@ -5,6 +5,7 @@ A patch belongs to the versions for which it was written; with others it refuses
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
@@ -132,6 +133,12 @@ def attend_as_configured(module: Any) -> None:
     module.load_valuehead_model = load
 
 
+def _give_ray_a_session() -> None:
+    from ray._private import services
+
+    services.ConsolePopen = functools.partial(services.ConsolePopen, start_new_session=True)
+
+
 BOUND_WEIGHT_TRANSFER = Patch(
     "verl.workers.rollout.vllm_rollout.bucketed_weight_transfer:BucketedWeightSender._init_socket",
     "the trainer waits for the engine without a limit: a failure in the engine while it takes the weights would hang "
@@ -178,7 +185,17 @@ KEEP_PACKED_WEIGHTS = Patch(
     ">=0.28,<0.29",
     _keep_packed_weights,
 )
+RAY_SESSION = Patch(
+    "ray._private.services:ConsolePopen",
+    "Ray's processes belong to the group of ours, so that what stops a whole group (`timeout`, a batch system, a shell "
+    "that hangs up) ends them before the run has saved",
+    "ray",
+    ">=2.50,<3",
+    _give_ray_a_session,
+)
 
+IN_LAUNCHER: Sequence[Patch] = (RAY_SESSION,)
+"""In the process that starts the run, before it starts a Ray of its own."""
 EVERYWHERE: Sequence[Patch] = (BOUND_WEIGHT_TRANSFER, CRITIC_ATTENTION)
 """In every process of verl."""
 WITHOUT_ACCELERATOR: Sequence[Patch] = (NAME_VLLM_CPU, USE_GLOO, OFFLOAD_UNPINNED)

@@ -38,6 +38,7 @@ def _device_module() -> types.ModuleType:
         setattr(module, name, _zero)
     for name in ("manual_seed", "manual_seed_all"):
         setattr(module, name, torch.manual_seed)
+    module.get_rng_state, module.set_rng_state = torch.get_rng_state, torch.set_rng_state
     return module  # type: ignore[no-any-return]
 
 
