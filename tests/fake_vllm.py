@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,7 @@ class FakeServer:
         self.api_key = api_key
         self.port = port
         self._pattern = ",".join(map(str, call)).encode()
+        self._replies, self._logprob, self._token_ids = (call, answer), logprob, token_ids
         self._completions = [completion(reply, logprob, token_ids=token_ids) for reply in (call, answer)]
         self._chats = [chat(call, logprob, message or TOOL_CALL), chat(answer, logprob, ANSWER)]
         self._server: asyncio.Server | None = None
@@ -88,7 +90,11 @@ class FakeServer:
             return answer_of(404, b"{}")
         start = body.index(b'"prompt":') + 9
         prompt = body[body.index(b"[", start) : body.index(b"]", start) + 1].replace(b" ", b"")
-        head, tail = self._completions[prompt.count(self._pattern) >= 2]
+        which = prompt.count(self._pattern) >= 2
+        head, tail = self._completions[which]
+        budget = int(re.search(rb'"max_tokens": ?(\d+)', body)[1])  # type: ignore[index]
+        if budget < len(self._replies[which]):
+            head, tail = completion(self._replies[which][:budget], self._logprob, token_ids=self._token_ids)
         return answer_of(200, b"".join((head, prompt, tail)))
 
 

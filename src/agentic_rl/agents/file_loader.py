@@ -16,6 +16,8 @@ from agentic_rl.agents.errors import AgentFileError
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 
 _METHODS = ("generate_trajectory", "generate_agent_trajectories_async")
+_LONGEST = 4000
+"""Characters of an error's text that a trajectory keeps."""
 
 
 def load_agent_file(path: str | Path, source: bytes | None = None) -> type[BaseEngineWrapper] | Agent:
@@ -120,9 +122,18 @@ def user_file(one: type) -> str | None:
 
 def with_own_line(error: BaseException, file: str | None) -> str:
     """Return the type and the text of `error`, and the innermost line of the user's `file` that it passed."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {_said(error)}"
     line = own_line(error, file) if file else None
     return text if line is None else f"{text} ({file}:{line})"
+
+
+def _said(error: BaseException) -> str:
+    """Return the text of an error, however long it is and whoever wrote its class."""
+    try:
+        text = str(error)
+    except Exception as second:
+        return f"(no text: {type(second).__name__})"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
 
 
 def own_line(error: BaseException, file: str) -> int | None:

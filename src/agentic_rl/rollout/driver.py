@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import math
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from itertools import count
-from typing import Any
 
 from agentic_rl.agents.agent import Agent
-from agentic_rl.agents.calls import DEFAULT_TIMEOUT
-from agentic_rl.agents.deadline import Deadline
-from agentic_rl.agents.errors import BudgetExhaustedError
-from agentic_rl.agents.file_loader import user_file
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.agents.wrapper import BaseEngineWrapper
+from agentic_rl.rollout.agent_runner import AgentRunner
 from agentic_rl.rollout.chat import ChatFormat
-from agentic_rl.rollout.crew import Crew
 from agentic_rl.rollout.engines.base import Engine
+from agentic_rl.rollout.grouping import Grouping
 from agentic_rl.rollout.limits import Limits, Truncation
 from agentic_rl.rollout.recorder import Recorder
+from agentic_rl.rollout.retries import Retries
 from agentic_rl.rollout.wrapper_runner import WrapperRunner
 
 Runnable = Agent | type[BaseEngineWrapper]
@@ -31,7 +26,8 @@ Runnable = Agent | type[BaseEngineWrapper]
 class Driver:
     """Holds `n_parallel_agents` rollouts in flight on one engine.
 
-    The settings have the names of the configuration; `Limits` says what each means.
+    The settings have the names of the configuration; `Limits` says what each means. `tool_timeout` is that of tools
+    that say nothing themselves (None: `turn_timeout`), `retries` says which failed rollouts begin anew.
     """
 
     def __init__(
@@ -52,6 +48,8 @@ class Driver:
         turn_timeout: float = 600.0,
         trajectory_timeout: float = 7200.0,
         truncation: Truncation = "error",
+        tool_timeout: float | None = None,
+        retries: Retries | None = None,
     ) -> None:
         self.engine = engine
         self.chat_format = chat_format
@@ -69,6 +67,8 @@ class Driver:
             trajectory_timeout=trajectory_timeout,
             truncation=truncation,
         )
+        self._tool_timeout = turn_timeout if tool_timeout is None else tool_timeout
+        self._retries = retries or Retries()
         self._agent_name = agent_name
         self._sessions = count()
         self._wrappers: dict[type[BaseEngineWrapper], WrapperRunner] = {}
@@ -83,12 +83,44 @@ class Driver:
         """
         if isinstance(agent, type):
             return await self._wrapper_runner(agent).run(tasks)
-        crew = Crew(self.n_parallel_agents)
-        token = DEFAULT_TIMEOUT.set(self.limits.turn_timeout)  # the crew's tasks inherit it
-        try:
-            return await crew.work_through(tasks, lambda task: self._rollout(agent, task, crew))
-        finally:
-            DEFAULT_TIMEOUT.reset(token)
+        async with aclosing(self._results(agent, tasks)) as finished:
+            results = {place: trajectory async for place, trajectory in finished}
+        return [results[place] for place in range(len(tasks))]
+
+    async def stream(self, agent: Runnable, tasks: Sequence[Task]) -> AsyncGenerator[list[Trajectory], None]:
+        """Run every task; give the trajectories of a prompt (of equal `idx`, in the order of the tasks) once all ended.
+
+        While groups are not taken, rollouts go on only until `n_parallel_agents` finished ones wait. Closing the
+        generator (`contextlib.aclosing`) cancels what still runs. The groups of a wrapper come when all have ended.
+
+        Raises:
+            AgentFileError: `agent` is the class of a wrapper that can't be started.
+        """
+        grouping = Grouping(tasks)
+        if isinstance(agent, type):
+            for place, trajectory in enumerate(await self._wrapper_runner(agent).run(tasks)):
+                if group := grouping.add(place, trajectory):
+                    yield group
+            return
+        async with aclosing(self._results(agent, tasks)) as finished:
+            async for place, trajectory in finished:
+                if group := grouping.add(place, trajectory):
+                    yield group
+
+    def _results(self, agent: Agent, tasks: Sequence[Task]) -> AsyncGenerator[tuple[int, Trajectory], None]:
+        runner = AgentRunner(
+            agent,
+            self._new_recorder,
+            n_parallel_agents=self.n_parallel_agents,
+            trajectory_timeout=self.limits.trajectory_timeout,
+            tool_timeout=self._tool_timeout,
+            retries=self._retries,
+        )
+        return runner.results(tasks)
+
+    def _new_recorder(self, task: Task) -> Recorder:
+        session = f"{next(self._sessions)}-{task.idx}-{task.sample}"
+        return Recorder(self.engine, self.chat_format, self.limits, task, session)
 
     def _wrapper_runner(self, wrapper: type[BaseEngineWrapper]) -> WrapperRunner:
         if wrapper not in self._wrappers:
@@ -101,37 +133,3 @@ class Driver:
                 n_parallel_agents=self.n_parallel_agents,
             )
         return self._wrappers[wrapper]
-
-    async def _rollout(self, agent: Agent, task: Task, crew: Crew) -> Trajectory:
-        session = f"{next(self._sessions)}-{task.idx}-{task.sample}"
-        recorder = Recorder(self.engine, self.chat_format, self.limits, task, session)
-        try:
-            with Deadline(self.limits.trajectory_timeout, "the rollout"):
-                reward = await _rewarded(agent, task, recorder)
-        except asyncio.CancelledError as error:
-            if crew.stopping:
-                raise
-            return recorder.failed(error, user_file(type(agent)))
-        except (Exception, SystemExit) as error:
-            return recorder.failed(error, user_file(type(agent)))
-        finally:
-            recorder.end()
-        return recorder.trajectory(reward)
-
-
-async def _rewarded(agent: Agent, task: Task, recorder: Recorder) -> float:
-    try:
-        reward: Any = agent.run(task, recorder)
-        if inspect.isawaitable(reward):  # a run that calls no model may be written without async
-            reward = await reward
-    except BudgetExhaustedError:
-        reward = agent.cut_short(task, recorder.messages)
-    if recorder.fault is not None:
-        raise recorder.fault  # the agent caught it, but what it did to the conversation stays done
-    try:
-        number = float(reward)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{type(agent).__name__} gave the reward {reward!r}; it must be a finite number")
-    return number

@@ -98,7 +98,7 @@ class WrapperRunner:
 
     async def _rolled_out(self, wrapper: BaseEngineWrapper, tasks: Sequence[Task]) -> list[Trajectory]:
         if not takes_batches(type(wrapper)):
-            crew = Crew(self._n_parallel_agents)
+            crew: Crew[Task, Trajectory] = Crew(self._n_parallel_agents)
             return await crew.work_through(tasks, lambda task: self._single(wrapper, task, crew))
         try:
             with Deadline(self._limits.trajectory_timeout, "the batch of rollouts"):
@@ -109,7 +109,7 @@ class WrapperRunner:
             return [self._failed(task, error) for task in tasks]
         return [self._checked(result, task) for result, task in zip(ordered, tasks, strict=True)]
 
-    async def _single(self, wrapper: BaseEngineWrapper, task: Task, crew: Crew) -> Trajectory:
+    async def _single(self, wrapper: BaseEngineWrapper, task: Task, crew: Crew[Task, Trajectory]) -> Trajectory:
         try:
             with Deadline(self._limits.trajectory_timeout, "the rollout"):
                 result: Any = wrapper.generate_trajectory(self._view(task))
