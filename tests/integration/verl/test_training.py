@@ -5,45 +5,26 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 import tiny_verl_project
-from tiny_verl_project import environment, make
+from tiny_verl_project import make
+from verl_runs import LIMIT, start, wait_for
 
 pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.timeout(900)]
-
-LIMIT = 600
-
-
-def start(config: Path, cwd: Path) -> subprocess.Popen[str]:
-    cwd.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "agentic_rl", "--config-path", str(config)]
-    return subprocess.Popen(
-        command, cwd=cwd, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-
-def wait_for(path: Path, text: str, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not (path.exists() and path.read_text().strip() == text):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, f"{path} never had {text}"
-        time.sleep(0.2)
 
 
 def measured(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-def gone(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=60)
-    return not alive
+def left(processes: list[psutil.Process]) -> list[str]:
+    """What is still there of the processes; Ray's own notice some time later that the others are gone."""
+    _, alive = psutil.wait_procs(processes, timeout=150)
+    return [process.name() for process in alive]
 
 
 def test_a_killed_run_goes_on_at_the_next_step(tmp_path: Path) -> None:
@@ -61,7 +42,7 @@ def test_a_killed_run_goes_on_at_the_next_step(tmp_path: Path) -> None:
     assert len(started) > 5
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
-    assert gone(started), "a killed run must not leave its cluster behind"
+    assert left(started) == []
 
     second = start(config, tmp_path / "here")
     _, told = second.communicate(timeout=LIMIT)

@@ -108,7 +108,7 @@ def make(folder: Path, agent: str = AGENT, **changed: Any) -> Path:
     return folder / "config.yaml"
 
 
-_SECTION_KEYS = {"total_training_steps", "train_batch_size", "val_batch_size", "val_before_train", "adv_estimator"}
+_SECTION_KEYS = {"total_training_steps", "train_batch_size", "save_freq", "startup_timeout"}
 
 
 def _reshape(model: Path) -> None:
