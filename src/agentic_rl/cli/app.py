@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from agentic_rl.cli import check, diff, doctor, explain, init, plan, render, schema, train
+from agentic_rl.cli import check, diff, doctor, explain, init, plan, render, schema, train, view
 
 OWN_OPTIONS = ("--help", "--version", "--install-completion", "--show-completion")
 
@@ -63,6 +63,7 @@ app.command("doctor")(doctor.doctor)
 app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)
 app.command("init")(init.init)
+app.command("view")(view.view)
 
 
 def main() -> None:
