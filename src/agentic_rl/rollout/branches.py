@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentic_rl.agents.task import Message
-from agentic_rl.agents.trajectory import Segment
+from agentic_rl.agents.token_window import TokenWindow
+from agentic_rl.agents.trajectory import Segment, Step
 from agentic_rl.rollout.chat import Dialog
 
 
@@ -21,6 +22,8 @@ class Turn(NamedTuple):
     """The place of its first token."""
     end: int
     """The place after its last token."""
+    text: str
+    """What the policy wrote."""
     thoughts: bool
     """Whether the policy had written a `<think>` block by then."""
 
@@ -63,14 +66,15 @@ class Branch:
         else:
             self.learned_from = len(self.tokens)
 
-    def write(self, tokens: Sequence[int], logprobs: Sequence[float], reply: Message, *, thoughts: bool) -> None:
+    def write(self, tokens: Sequence[int], logprobs: Sequence[float], reply: Message, text: str) -> None:
         """Append a turn of the policy."""
+        thoughts = "</think>" in text or (bool(self.turns) and self.turns[-1].thoughts)
         start = len(self.tokens)
         self.tokens += tokens
         self.mask += [1] * len(tokens)
         self.logprobs += logprobs
         self.history.append(dict(reply))
-        self.turns.append(Turn(len(self.history), start, len(self.tokens), thoughts))
+        self.turns.append(Turn(len(self.history), start, len(self.tokens), text, thoughts))
 
     def turn_of(self, messages: Sequence[Message]) -> int:
         """Return the last turn that `messages` continue with something new; -1: none."""
@@ -80,6 +84,18 @@ class Branch:
             if known <= limit and first_difference(self.history[:known], messages) is None:
                 return turn
         return -1
+
+    def step(self, turn: int) -> Step:
+        """Return one turn, with views of what was recorded."""
+        this = self.turns[turn]
+        before = this.start - self.learned_from
+        return Step(
+            prompt_tokens=TokenWindow(self.tokens, 0, this.start),
+            response_tokens=TokenWindow(self.tokens, this.start, this.end),
+            response_logprobs=TokenWindow(self.logprobs, before, before + this.end - this.start),
+            chat_completions=self.history[: this.messages],
+            model_response=this.text,
+        )
 
     def segment(self) -> Segment:
         """Return what was recorded."""

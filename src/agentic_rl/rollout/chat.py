@@ -80,7 +80,7 @@ class Dialog:
         mask = [0] * len(tokens)
         for place, following in zip(places, [*places[1:], len(messages)], strict=True):
             text = self._template.reply(messages[place])
-            reply = self._formats.encode(text)
+            reply = self._formats.encode_rendered(text)
             suffix = self.suffix_ids(messages[place + 1 : following], thoughts="</think>" in text)
             kept = suffix if following < len(messages) else suffix[:1]
             tokens += [*reply, *kept]
@@ -88,10 +88,10 @@ class Dialog:
         return tokens, mask
 
     def _encode_prompt(self, key: str) -> Ids:
-        return tuple(self._formats.encode(self._template.render(json.loads(key), generation_prompt=True)))
+        return tuple(self._formats.encode_rendered(self._template.render(json.loads(key), generation_prompt=True)))
 
     def _encode_suffix(self, key: str, thoughts: bool) -> Ids:
-        return tuple(self._formats.encode(self._template.after_reply(json.loads(key), thoughts=thoughts)))
+        return tuple(self._formats.encode_rendered(self._template.after_reply(json.loads(key), thoughts=thoughts)))
 
 
 class ChatFormat:
@@ -143,13 +143,20 @@ class ChatFormat:
         return self._dialogs[key]
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of rendered text; what has a mark of `SpecialText` in it stays text."""
+        """Return the ids of text, special tokens among them."""
         # Half of a surrogate pair, as broken tool output may hold, has no bytes to encode.
         text = text.encode("utf-8", "replace").decode("utf-8")
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def encode_rendered(self, text: str) -> list[int]:
+        """Return the ids of text with the marks of `SpecialText`; what has one in it stays text."""
         if MARK not in text:
-            return list(self.tokenizer.encode(text, add_special_tokens=False))
-        pieces = [self.tokenizer.encode(piece, add_special_tokens=False) for piece in text.split(MARK)]
-        return [token for piece in pieces for token in piece]
+            return self.encode(text)
+        return [token for piece in text.split(MARK) for token in self.encode(piece)]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, special ones included."""
+        return str(self.tokenizer.decode(tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def initial_ids(self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None) -> Ids:
         """Return the ids of a conversation up to where the policy's first token goes."""
@@ -169,7 +176,7 @@ class ChatFormat:
         """Return what the policy wrote in a turn, without the token that ended it."""
         if reply and reply[-1] in self.stop_ids:
             reply = reply[:-1]
-        return str(self.tokenizer.decode(reply, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+        return self.decode(reply)
 
     def _template(self, schemas: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Template:
         return Template(self.tokenizer, schemas, options, self._special)

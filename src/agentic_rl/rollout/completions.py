@@ -15,7 +15,8 @@ from agentic_rl.agents.errors import RolloutEndedError
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Completion, Engine, SamplingParams
 from agentic_rl.rollout.limits import Limits
-from agentic_rl.rollout.openai_shapes import Request, cut_at_stop, read_request, write_answer
+from agentic_rl.rollout.openai_shapes import Request, read_request, write_answer
+from agentic_rl.rollout.stops import cut_at_stop
 
 
 class CompletionsFunction:

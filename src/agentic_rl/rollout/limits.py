@@ -11,7 +11,7 @@ from agentic_rl.agents.task import Task
 from agentic_rl.rollout.engines.base import SamplingParams
 
 Truncation = Literal["error", "left", "right", "middle"]
-_OF_A_CALL = frozenset({"max_tokens", "temperature", "top_k", "top_p", "min_p"})
+_OF_A_CALL = frozenset({"max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop_token_ids"})
 _SEEDS_OF_A_TASK = 0x9E3779B97F4A7C15
 """An odd number that spreads the seeds of tasks far apart, so that turn 1 of one is not turn 0 of the next."""
 
@@ -49,7 +49,8 @@ class Limits:
             turn: the turn's number in its rollout, from 0.
             room: tokens that are left for it.
             stop_ids: the tokens that end it.
-            asked: what the agent asked for in this call.
+            asked: what the agent asked for in this call; `stop_token_ids` come in addition, and what is None does
+                not count.
 
         Raises:
             TypeError: the agent asked for something that can't be chosen for a call.
@@ -57,6 +58,7 @@ class Limits:
         if not asked.keys() <= _OF_A_CALL:
             unknown = ", ".join(sorted(asked.keys() - _OF_A_CALL))
             raise TypeError(f"chat() does not know {unknown}; a call may choose {', '.join(sorted(_OF_A_CALL))}")
+        asked = {name: value for name, value in asked.items() if value is not None}
         params = SamplingParams(
             max_tokens=min(asked.get("max_tokens", self.max_tokens), self.max_tokens, room),
             temperature=0.0 if task.greedy else asked.get("temperature", self.temperature),
@@ -64,9 +66,11 @@ class Limits:
             top_p=self.top_p,
             min_p=self.min_p,
             stop_token_ids=stop_ids,
-            seed=(task.seed * _SEEDS_OF_A_TASK + turn) % 2**63,
+            seed=(asked.get("seed", task.seed) * _SEEDS_OF_A_TASK + turn) % 2**63,
         )
         others = {name: asked[name] for name in ("top_k", "top_p", "min_p") if name in asked}
+        if "stop_token_ids" in asked:
+            others["stop_token_ids"] = tuple({*stop_ids, *asked["stop_token_ids"]})
         return replace(params, **others) if others else params
 
     def fitted(self, prompt: Sequence[int], task: Task) -> list[int]:

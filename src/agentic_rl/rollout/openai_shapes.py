@@ -9,6 +9,7 @@ from typing import Any
 
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Completion
+from agentic_rl.rollout.stops import text_before_stop
 from agentic_rl.rollout.tool_calls import as_openai
 
 _LOGGER = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ def write_answer(request: Request, completions: Sequence[Completion], chat_forma
 
 def _choice(request: Request, completion: Completion, chat_format: ChatFormat) -> dict[str, Any]:
     return {
-        "text": _before_stop(chat_format.text(completion.tokens), request.stop),
+        "text": text_before_stop(chat_format.text(completion.tokens), request.stop),
         "finish_reason": completion.finish_reason,
         "logprobs": {
             "tokens": _spelled(completion, chat_format),
@@ -112,7 +113,7 @@ def _choice(request: Request, completion: Completion, chat_format: ChatFormat) -
 
 
 def _chat_choice(request: Request, completion: Completion, chat_format: ChatFormat) -> dict[str, Any]:
-    text = _before_stop(chat_format.text(completion.tokens), request.stop)
+    text = text_before_stop(chat_format.text(completion.tokens), request.stop)
     content, calls = chat_format.dialog(request.tools).read(text)
     message: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
@@ -128,24 +129,3 @@ def _chat_choice(request: Request, completion: Completion, chat_format: ChatForm
 
 def _spelled(completion: Completion, chat_format: ChatFormat) -> list[str]:
     return [str(token) for token in chat_format.tokenizer.convert_ids_to_tokens(completion.tokens)]
-
-
-def _before_stop(text: str, stop: Sequence[str]) -> str:
-    ends = [text.index(one) for one in stop if one in text]
-    return text[: min(ends)] if ends else text
-
-
-def cut_at_stop(completion: Completion, stop: Sequence[str], chat_format: ChatFormat) -> Completion:
-    """End a completion with the token that completes a stop string: a prefix of what was sampled is a sample, too."""
-
-    def stopped(length: int) -> bool:
-        text = chat_format.text(completion.tokens[:length])
-        return any(one in text for one in stop)
-
-    low, high = 0, len(completion.tokens)
-    if not stop or not stopped(high):
-        return completion
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if stopped(middle) else (middle, high)
-    return Completion(completion.tokens[:high], completion.logprobs[:high], "stop")

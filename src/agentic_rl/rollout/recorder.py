@@ -72,7 +72,8 @@ class Recorder:
         return self._with_steps(self.conversation.failed(error, file))
 
     def _with_steps(self, trajectory: Trajectory) -> Trajectory:
-        trajectory.steps = self._step_rewards.steps()
+        for step, reward in zip(trajectory.steps, self._step_rewards.by_turn(), strict=False):
+            step.reward = reward
         return trajectory
 
     async def _answer(

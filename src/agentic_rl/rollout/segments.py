@@ -17,6 +17,7 @@ from agentic_rl.rollout.chat import ChatFormat, Dialog
 from agentic_rl.rollout.engines.base import Completion, Engine
 from agentic_rl.rollout.errors import HistoryRewrittenError
 from agentic_rl.rollout.limits import Limits
+from agentic_rl.rollout.stops import cut_at_stop, text_before_stop
 from agentic_rl.rollout.tool_calls import as_openai
 
 
@@ -70,6 +71,7 @@ class Conversation:
         self._limits = limits
         self._task = task
         self._branches: list[Branch] = []
+        self._turns: list[tuple[Branch, int]] = []
         self._unanswered: _Call | None = None
         self._started = 0
         self._running: set[str] = set()
@@ -103,7 +105,7 @@ class Conversation:
             messages: in OpenAI's form.
             tools: what the policy may call.
             chat_template_kwargs: variables of the chat template, such as `enable_thinking`.
-            **sampling: of this call only; see `Limits.sampling`.
+            **sampling: of this call only: `stop`, one or several texts, and what `Limits.sampling` knows.
 
         Raises:
             BudgetExhaustedError: no tokens or no turns are left.
@@ -132,6 +134,20 @@ class Conversation:
             raise ValueError("prompt has no tokens; give at least one")
         return await self._answer(self._placed_ids(list(prompt)), sampling)
 
+    async def complete_text(self, prompt: str, **sampling: Any) -> Reply:
+        """Let the policy continue text, in which special tokens count as such.
+
+        Text that begins with all that a branch holds continues that branch with its own tokens.
+
+        Raises:
+            ValueError: it is empty.
+            BudgetExhaustedError, LateError, RolloutEndedError: as with `complete`.
+        """
+        self.require_open()
+        if not prompt:
+            raise ValueError("prompt is empty; give some text")
+        return await self._answer(self._placed_text(prompt), sampling)
+
     def end(self) -> None:
         """Refuse further calls and give the engine its caches back."""
         if not self._ended:
@@ -159,6 +175,7 @@ class Conversation:
             chat_completions=self.messages,
             metrics=self.metrics,
             response_logprobs=segments[-1].response_logprobs if segments else [],
+            steps=[branch.step(turn) for branch, turn in self._turns],
             finish_reason=self._finish,
             segments=segments if len(segments) > 1 else [],
         )
@@ -208,11 +225,19 @@ class Conversation:
                     return _Call(branch, turn, prompt[end:], ())
         return _Call(Branch(None, min(len(prompt), self._limits.max_prompt_length)), -1, prompt, ())
 
+    def _placed_text(self, prompt: str) -> _Call:
+        for branch in reversed(self._branches):
+            for turn in range(len(branch.turns) - 1, -1, -1):
+                known = self._format.decode(branch.tokens[: branch.turns[turn].end])
+                if prompt.startswith(known):
+                    return _Call(branch, turn, self._format.encode(prompt[len(known) :]), ())
+        return self._placed_ids(self._format.encode(prompt))
+
     async def _answer(self, call: _Call, sampling: dict[str, Any]) -> Reply:
-        prompt = call.prompt()
+        prompt, stop = call.prompt(), _texts(sampling.pop("stop", None))
         if not self._branches:
             self._unanswered = call
-        if self.metrics["turns"] + len(self._running) >= self._limits.max_steps:
+        if len(self._turns) + len(self._running) >= self._limits.max_steps:
             self._finish = "max_steps"
             raise StepLimitError(f"max_steps is {self._limits.max_steps}, and the rollout has had its turns")
         room = self._room(call.branch, len(prompt))
@@ -225,7 +250,9 @@ class Conversation:
         finally:
             self._running.discard(session)
         self.require_open()
-        return self._recorded(call, prompt, completion)
+        if stop:
+            completion = cut_at_stop(completion, stop, self._format)
+        return self._recorded(call, prompt, completion, stop)
 
     def _room(self, branch: Branch, length: int) -> int:
         """Return how many tokens the policy may write after `length` ones of a branch."""
@@ -249,18 +276,17 @@ class Conversation:
         self._sessions.add(session)
         return session
 
-    def _recorded(self, call: _Call, prompt: list[int], completion: Completion) -> Reply:
+    def _recorded(self, call: _Call, prompt: list[int], completion: Completion, stop: Sequence[str]) -> Reply:
         branch = call.branch
         if 0 <= call.turn < len(branch.turns) - 1:
             branch = branch.fork(call.turn)
-        turn = self.metrics["turns"]
-        self.metrics["turns"] = turn + 1
         self._finish = "length" if completion.finish_reason == "length" else "done"
-        text = self._format.text(completion.tokens)
-        message = self._message(branch.dialog or self._format.dialog(), text, turn)
-        thoughts = "</think>" in text or (bool(branch.turns) and branch.turns[-1].thoughts)
+        text = text_before_stop(self._format.text(completion.tokens), stop)
+        message = self._message(branch.dialog or self._format.dialog(), text)
         branch.show(call.shown, call.messages)
-        branch.write(completion.tokens, completion.logprobs, message, thoughts=thoughts)
+        branch.write(completion.tokens, completion.logprobs, message, text)
+        self._turns.append((branch, len(branch.turns) - 1))
+        self.metrics["turns"] = len(self._turns)
         self._keep(branch)
         return Reply(message, completion.tokens, completion.logprobs, message["finish_reason"], prompt, text, branch)
 
@@ -270,13 +296,18 @@ class Conversation:
             self._branches = [one for one in self._branches if one is not branch]
             self._branches.append(branch)
 
-    def _message(self, dialog: Dialog, text: str, turn: int) -> Message:
+    def _message(self, dialog: Dialog, text: str) -> Message:
         content, calls = dialog.read(text)
         message: Message = {"role": "assistant", "content": content}
         if calls:
+            turn = len(self._turns)
             message["tool_calls"] = [as_openai(call, f"call_{turn}_{place}") for place, call in enumerate(calls)]
             self.metrics["tool_calls"] += len(calls)
             self.metrics["malformed_tool_calls"] += sum(bool(call.error) for call in calls)
         cut = self._finish == "length"
         message["finish_reason"] = "length" if cut else "tool_calls" if calls else "stop"
         return message
+
+
+def _texts(stop: str | Sequence[str] | None) -> Sequence[str]:
+    return (stop,) if isinstance(stop, str) else tuple(stop or ())

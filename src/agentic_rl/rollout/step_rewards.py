@@ -6,8 +6,6 @@ import math
 from collections import defaultdict
 from typing import Any
 
-from agentic_rl.agents.trajectory import Step
-
 
 class StepRewards:
     """Notes of rewards by turn, from 0."""
@@ -27,6 +25,6 @@ class StepRewards:
             raise ValueError(f"turn {turns - 1} was given the reward {reward!r}; it must be a finite number")
         self._by_turn[turns - 1] += number
 
-    def steps(self) -> list[Step]:
-        """Return a step for each turn up to the last one with a note; empty without any."""
-        return [Step(reward=self._by_turn[turn]) for turn in range(max(self._by_turn, default=-1) + 1)]
+    def by_turn(self) -> list[float]:
+        """Return what each turn earned, up to the last one with a note; empty without any."""
+        return [self._by_turn[turn] for turn in range(max(self._by_turn, default=-1) + 1)]
