@@ -167,10 +167,11 @@ def _handlers_kept() -> Iterator[None]:
 def _own(ray: Any, demand: Demand) -> Iterator[Cluster]:
     # A folder of our own: /tmp/ray may belong to another user. Short, since Ray's sockets lie below it.
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    inner = folder / "r"  # Ray opens its own to everybody
     with Leftovers() as leftovers:
         try:
-            _start(ray, demand, folder)
-            yield Cluster(ray, folder / "session_latest")
+            _start(ray, demand, inner)
+            yield Cluster(ray, inner / "session_latest")
         finally:
             leftovers.note()
             ray.shutdown()
