@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         BaseEngineWrapper,
         Environment,
         EnvironmentAgent,
+        McpServer,
         MemoryConfig,
         MemorySummary,
         Observation,
@@ -42,6 +43,7 @@ __all__ = [
     "EnvironmentAgent",
     "Finding",
     "FlatConfig",
+    "McpServer",
     "MemoryConfig",
     "MemorySummary",
     "Observation",
@@ -63,8 +65,8 @@ __all__ = [
 
 _ROOMS = {
     "agentic_rl.agents": (
-        "Agent BaseEngineWrapper Environment EnvironmentAgent MemoryConfig MemorySummary Observation Step "
-        "StepTrajectory Task Tool ToolAgent Trajectory register_agent tool"
+        "Agent BaseEngineWrapper Environment EnvironmentAgent McpServer MemoryConfig MemorySummary Observation "
+        "Step StepTrajectory Task Tool ToolAgent Trajectory register_agent tool"
     ),
     "agentic_rl.backends": "Trainer",
     "agentic_rl.config.diagnostics": "ConfigError Finding Report",

@@ -8,6 +8,7 @@ from agentic_rl.agents.errors import (
     DuplicateAgentError,
     HistoryEditedError,
     LateError,
+    McpError,
     PromptTooLongError,
     RolloutEndedError,
     StepLimitError,
@@ -15,11 +16,13 @@ from agentic_rl.agents.errors import (
     UnknownAgentError,
 )
 from agentic_rl.agents.file_loader import load_agent_file
+from agentic_rl.agents.mcp import McpServer
 from agentic_rl.agents.memory import MemoryConfig, MemorySummary
 from agentic_rl.agents.registry import agent_names, find_agent, register_agent
 from agentic_rl.agents.task import Message, Task
 from agentic_rl.agents.tool import Tool, ToolResult, tool
 from agentic_rl.agents.tool_agent import ToolAgent
+from agentic_rl.agents.tool_source import ToolSource
 from agentic_rl.agents.trajectory import FinishReason, Step, StepTrajectory, Trajectory
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 
@@ -35,6 +38,8 @@ __all__ = [
     "FinishReason",
     "HistoryEditedError",
     "LateError",
+    "McpError",
+    "McpServer",
     "MemoryConfig",
     "MemorySummary",
     "Message",
@@ -48,6 +53,7 @@ __all__ = [
     "Tool",
     "ToolAgent",
     "ToolResult",
+    "ToolSource",
     "ToolSpec",
     "Trajectory",
     "TrajectoryFieldError",

@@ -27,6 +27,10 @@ class LateError(TimeoutError):
     """Something took longer than its time-out allows."""
 
 
+class McpError(RuntimeError):
+    """An MCP server can't be started, is gone, or refuses what it is asked."""
+
+
 class UnknownAgentError(LookupError):
     """No agent has this name."""
 

@@ -66,7 +66,7 @@ class Tool:
         except LateError as late:
             return ToolResult(f"Error: {late}", ok=False)
         except Exception as error:
-            return ToolResult(_shortened(f"Error: {type(error).__name__}: {error}"), ok=False)
+            return ToolResult(shortened(f"Error: {type(error).__name__}: {error}"), ok=False)
 
     def _check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -150,10 +150,11 @@ def _problems(error: ValidationError) -> str:
 def _as_text(result: Any) -> str:
     if not isinstance(result, str):
         result = json.dumps(result, ensure_ascii=False, default=str)
-    return _shortened(result)
+    return shortened(result)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return a text of at most `MAX_RESULT_CHARACTERS` and a note, its middle left out where it is longer."""
     left_out = len(text) - MAX_RESULT_CHARACTERS
     if left_out <= 0:
         return text

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agentic_rl.agents.agent import Agent, ChatModel
 from agentic_rl.agents.errors import BudgetExhaustedError
 from agentic_rl.agents.task import Message, Task, with_system_prompt
 from agentic_rl.agents.tool import Tool, ToolResult
+from agentic_rl.agents.tool_source import ToolSource, by_name, chosen
 
 Reward = Callable[[Task, Sequence[Message]], float | Awaitable[float]]
 """Judges a finished conversation."""
@@ -23,7 +24,9 @@ class ToolAgent(Agent):
     Args:
         system_prompt: put before the prompt of the data, unless that has a system message of its own; None: the
             data's prompt as it is.
-        tools: what the policy may call, described to it by the chat template.
+        tools: what the policy may call, described to it by the chat template; a source, such as an MCP server, gives
+            its tools when the first rollout asks for them. A row of the data may leave only some of them to its task:
+            `extra_info.tool_selection` is a list of names.
         reward: judges the conversation, however it ended; plain or async function of the task and the messages.
         max_turns: the most turns of a rollout; None: only the configuration's `max_steps` limits them.
     """
@@ -31,7 +34,7 @@ class ToolAgent(Agent):
     def __init__(
         self,
         system_prompt: str | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[Tool | ToolSource] = (),
         reward: Reward | None = None,
         max_turns: int | None = None,
     ) -> None:
@@ -39,13 +42,16 @@ class ToolAgent(Agent):
         self.tools = tuple(tools)
         self.max_turns = max_turns
         self._reward = reward
-        self._by_name = {tool.name: tool for tool in self.tools}
-        if len(self._by_name) != len(self.tools):
-            raise ValueError(f"two tools of one name among {[tool.name for tool in self.tools]}; rename one")
+        self._sources = [one for one in self.tools if isinstance(one, ToolSource)]
+        self._named = by_name(one for one in self.tools if isinstance(one, Tool))
 
     def opening(self, task: Task) -> list[Message]:
         """Return the messages that a rollout starts with."""
         return with_system_prompt(self.system_prompt, task.prompt)
+
+    async def tools_for(self, task: Task) -> Sequence[Tool]:
+        """Return what the policy may call in this task; override it to choose otherwise than by the row."""
+        return tuple((await self._tools_for(task)).values())
 
     async def reward(self, task: Task, messages: Sequence[Message]) -> float:
         """Judge a conversation; override it (plain or async), or give `reward` to the constructor."""
@@ -57,43 +63,67 @@ class ToolAgent(Agent):
     async def run(self, task: Task, model: ChatModel) -> float:
         """Run the tool loop, then judge what is there."""
         messages = self.opening(task)
+        tools = await self._tools_of(task)
         # The end of the budget is a normal end: the reward decides what the unfinished conversation is worth.
         with contextlib.suppress(BudgetExhaustedError):
-            await self._converse(messages, model)
+            await self._converse(messages, tools, model)
         judged: Any = self.reward(task, messages)
         reward: float = await judged if inspect.isawaitable(judged) else judged
         return reward
 
-    async def _converse(self, messages: list[Message], model: ChatModel) -> None:
+    async def close(self) -> None:
+        """Close the sources of tools."""
+        for source in self._sources:
+            await source.close()
+
+    async def _tools_of(self, task: Task) -> Mapping[str, Tool]:
+        if type(self).tools_for is ToolAgent.tools_for:
+            return await self._tools_for(task)
+        return by_name(await self.tools_for(task))
+
+    async def _tools_for(self, task: Task) -> dict[str, Tool]:
+        named = self._named
+        if self._sources:
+            listed = [one for source in self._sources for one in await source.tools()]
+            named = by_name([*named.values(), *listed])
+        choice = chosen(named, task.extra_info) if task.extra_info else frozenset(named)
+        if len(choice) == len(named):
+            return named
+        return {name: one for name, one in named.items() if name in choice}
+
+    async def _converse(self, messages: list[Message], tools: Mapping[str, Tool], model: ChatModel) -> None:
+        offered = tuple(tools.values()) or None
         turn = 0
         while True:
-            reply = await model.chat(messages, self.tools or None)
+            reply = await model.chat(messages, offered)
             messages.append(reply)
             turn += 1
             calls = reply.get("tool_calls")
             if not calls or reply.get("finish_reason") == "length" or turn == self.max_turns:
                 return
-            messages.extend(await self._answer(calls, model))
+            messages.extend(await _answers(calls, tools, model))
 
-    async def _answer(self, calls: Sequence[dict[str, Any]], model: ChatModel) -> list[Message]:
-        """Run the calls of one turn, at the same time if there are several; answers in the order of the calls."""
-        if len(calls) == 1:
-            results = [await self._call(calls[0])]
-        else:
-            results = await asyncio.gather(*map(self._call, calls))
-        failed = sum(not result.ok for result in results)
-        if failed:
-            model.metrics["tool_errors"] = model.metrics.get("tool_errors", 0) + failed
-        return [
-            {"role": "tool", "tool_call_id": call["id"], "content": result.text}
-            for call, result in zip(calls, results, strict=True)
-        ]
 
-    async def _call(self, call: dict[str, Any]) -> ToolResult:
-        if "error" in call:
-            return ToolResult(f"Error: {call['error']}", ok=False)
-        name = call["function"]["name"]
-        if name not in self._by_name:
-            known = ", ".join(self._by_name) or "none"
-            return ToolResult(f"Error: there is no tool {name!r}; tools: {known}", ok=False)
-        return await self._by_name[name].call(call["function"]["arguments"])
+async def _answers(calls: Sequence[dict[str, Any]], tools: Mapping[str, Tool], model: ChatModel) -> list[Message]:
+    """Run the calls of one turn, at the same time if there are several; answers in the order of the calls."""
+    if len(calls) == 1:
+        results = [await _call(calls[0], tools)]
+    else:
+        results = await asyncio.gather(*(_call(call, tools) for call in calls))
+    failed = sum(not result.ok for result in results)
+    if failed:
+        model.metrics["tool_errors"] = model.metrics.get("tool_errors", 0) + failed
+    return [
+        {"role": "tool", "tool_call_id": call["id"], "content": result.text}
+        for call, result in zip(calls, results, strict=True)
+    ]
+
+
+async def _call(call: dict[str, Any], tools: Mapping[str, Tool]) -> ToolResult:
+    if "error" in call:
+        return ToolResult(f"Error: {call['error']}", ok=False)
+    name = call["function"]["name"]
+    if name not in tools:
+        known = ", ".join(tools) or "none"
+        return ToolResult(f"Error: there is no tool {name!r}; tools: {known}", ok=False)
+    return await tools[name].call(call["function"]["arguments"])

@@ -120,11 +120,6 @@ def test_the_reward_may_be_async_or_overridden_but_not_missing() -> None:
         run(ToolAgent(), ScriptedModel(reply("x")))
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two tools of one name"):
-        ToolAgent(None, [double, double])
-
-
 def test_an_overridden_reward_may_be_plain() -> None:
     class Plain(ToolAgent):
         def reward(self, task: Task, messages: Sequence[Message]) -> float:  # type: ignore[override]

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from agentic_rl.agents import AgentFileError, DuplicateAgentError, UnknownAgentError, find_agent, load_agent_file
+from agentic_rl.agents import (
+    AgentFileError,
+    DuplicateAgentError,
+    McpError,
+    UnknownAgentError,
+    find_agent,
+    load_agent_file,
+)
+from agentic_rl.agents.closing import close_agent
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import TrainingError
@@ -38,6 +46,7 @@ EXPECTED = (
     ChatTemplateError,
     DemonstrationError,
     DuplicateAgentError,
+    McpError,
     PathChangedError,
     PolicyError,
     UnknownAgentError,
@@ -153,7 +162,9 @@ class Roller:
             return self._interrupts.run(self._loop, self._driver.run(self._agent, tasks))
 
     def close(self) -> None:
-        """Free the engine and the event loop."""
+        """Free the agent, the engine and the event loop."""
+        if not isinstance(self._agent, type):
+            self._loop.run_until_complete(close_agent(self._agent))
         self._loop.run_until_complete(self._engine.close())
         self._loop.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from transformers.utils.logging import disable_progress_bar
 
-from agentic_rl.agents import ToolAgent
+from agentic_rl.agents import Task, ToolAgent
 from agentic_rl.backends.base import ExitReason, TrainResult
 from agentic_rl.backends.errors import StopRequestedError
 from agentic_rl.backends.interrupts import Interrupts
@@ -127,9 +128,9 @@ class Run:
         shown = conversations(DataFile.of(self._loaded, SFT_FILES).table(("messages",)))
         self._tracker.begin("warm-up", self._section.sft_steps, 0)
         policy = self._policy
-        tools = self._agent.tools if isinstance(self._agent, ToolAgent) else None
         try:
             with user_errors():
+                tools = asyncio.run(self._agent.tools_for(Task([]))) if isinstance(self._agent, ToolAgent) else None
                 supervised_warmup(
                     policy.model,
                     policy.chat_format,
