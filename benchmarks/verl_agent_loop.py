@@ -183,7 +183,8 @@ def longest(model: Path, prompts: Sequence[list[dict[str, Any]]]) -> int:
 
     chat_format = ChatFormat(AutoTokenizer.from_pretrained(str(model)))
     messages = [[without_nulls(dict(message)) for message in prompt] for prompt in prompts]
-    return max(len(chat_format.initial_ids(prompt, find_agent(OURS).tools)) for prompt in messages)
+    tools = getattr(find_agent(OURS), "tools", ())
+    return max(len(chat_format.initial_ids(prompt, tools)) for prompt in messages)
 
 
 class Runner:
@@ -295,11 +296,13 @@ def counted(loop: str, uids: set[str]) -> dict[str, Any]:
 
     tags = tq.kv_list("train")["train"]
     failed = sum(tags[uid]["status"] != "finished" for uid in uids)
+    if failed:
+        raise RuntimeError(f"{TITLES[loop]}: the loop failed with {failed} of {len(uids)} prompts")
     keys = [key for key in tags if key not in uids]
     data = tq.kv_batch_get(keys=keys, partition_id="train")
     errors = [one["rollout"]["error"] for one in data["extra_fields"] if one.get("rollout", {}).get("error")]
-    if failed or errors:
-        raise RuntimeError(f"{TITLES[loop]}: {failed} prompts and {len(errors)} rollouts failed: {errors[:1]}")
+    if errors:
+        raise RuntimeError(f"{TITLES[loop]}: {len(errors)} of {len(keys)} rollouts failed: {errors[0]}")
     masks = [row.tolist() for row in data["response_mask"].unbind()]
     return {
         "rollouts": len(keys),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +91,11 @@ def agent_loops(config: FlatConfig, names: Sequence[str] = (), *, device: str | 
     from agentic_rl.backends.verl.inside.settings import settings_of
 
     workers = 1 if resolved_device(config, device) == "cpu" else AGENT_LOOP_WORKERS
-    settings = settings_of(config, workers).to_dict()
+    settings = settings_of(config, workers)
     # The user's file is the configured agent; the others are built in, registered or installed.
-    others = [{**settings, "agent_name": name, "agent_file": None} for name in dict.fromkeys(names)]
-    every = [settings, *(one for one in others if one["agent_name"] != config.agent_name)]
-    return [{"name": one["agent_name"], "_target_": AGENT_LOOP, "settings": one} for one in every]
+    others = [replace(settings, agent_name=name, agent_file=None) for name in dict.fromkeys(names)]
+    every = [settings, *(one for one in others if one.agent_name != config.agent_name)]
+    return [{"name": one.agent_name, "_target_": AGENT_LOOP, "settings": one.to_text()} for one in every]
 
 
 def check_template(

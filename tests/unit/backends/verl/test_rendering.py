@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 from agentic_rl.backends.errors import BackendUnavailableError, NativeConfigError
 from agentic_rl.backends.verl import agent_loops, overrides, render
 from agentic_rl.backends.verl.composition import MEGATRON_TEMPLATE, TEMPLATE, compose
+from agentic_rl.backends.verl.inside.settings import RolloutSettings
 from agentic_rl.backends.verl.rendering import check_template
 from verl_doubles import HAS_VERL, at, flat, installation
 
@@ -180,7 +182,20 @@ def test_agent_loops() -> None:
     config = flat(device="gpu", n_parallel_agents=32, agent_engine_wrapper_path="/data/agent.py")
     first, second = agent_loops(config, ["other", "math", "other"])
     assert (first["name"], second["name"]) == ("math", "other")
-    assert first["settings"]["agent_file"] == "/data/agent.py"
-    assert second["settings"] == {**first["settings"], "agent_name": "other", "agent_file": None}
-    assert first["settings"]["n_parallel_agents"] == 4
-    assert agent_loops(config, device="cpu")[0]["settings"]["n_parallel_agents"] == 32
+    ours, others = (RolloutSettings.from_text(one["settings"]) for one in (first, second))
+    assert (ours.agent_name, ours.agent_file, ours.n_parallel_agents) == ("math", "/data/agent.py", 4)
+    assert others == replace(ours, agent_name="other", agent_file=None)
+    on_cpu = RolloutSettings.from_text(agent_loops(config, device="cpu")[0]["settings"])
+    assert on_cpu == replace(ours, n_parallel_agents=32)
+
+
+@needs_verl
+def test_agent_loops_as_verl_reads_them(tmp_path: Path) -> None:
+    from omegaconf import OmegaConf
+
+    wanted = agent_loops(flat(device="cpu", agent_engine_wrapper_path="/it's ${here}: {x: [1]} \\u0024{y}.py"))
+    file = tmp_path / "agent_loops.yaml"
+    file.write_text(yaml.safe_dump(wanted, sort_keys=False))
+    (entry,) = OmegaConf.load(file)
+    assert (entry.name, entry._target_, entry.settings) == tuple(wanted[0].values())
+    assert RolloutSettings.from_text(entry.settings).agent_file == "/it's ${here}: {x: [1]} \\u0024{y}.py"

@@ -22,13 +22,13 @@ class AgenticLoop(AgentLoopBase):
     """Runs one rollout in the room of its worker process.
 
     Args:
-        settings: what `RolloutSettings.to_dict` gives, from the entry in `agent_loops.yaml`.
+        settings: what `RolloutSettings.to_text` gives, from the entry in `agent_loops.yaml`.
         **verl: what verl gives to every agent loop.
     """
 
-    def __init__(self, settings: Mapping[str, Any], **verl: Any) -> None:
+    def __init__(self, settings: str, **verl: Any) -> None:
         super().__init__(**verl)
-        self._settings = RolloutSettings.from_dict(settings)
+        self._settings = RolloutSettings.from_text(settings)
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
         """Run the rollout of a row of the data.

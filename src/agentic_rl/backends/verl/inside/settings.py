@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +39,22 @@ class RolloutSettings:
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as YAML can hold them."""
+        """The settings by their names."""
         return asdict(self)
 
+    def to_text(self) -> str:
+        """The settings as JSON: of a mapping verl would make a copy, value by value, for every rollout."""
+        return json.dumps(asdict(self)).replace("$", r"\u0024")  # `${` begins a reference to another key
+
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RolloutSettings:
-        """The settings that `to_dict` gave.
+    @lru_cache
+    def from_text(cls, text: str) -> RolloutSettings:
+        """The settings that `to_text` gave.
 
         Raises:
             TypeError: a key is missing or unknown.
         """
-        return cls(**values)
+        return cls(**json.loads(text))
 
 
 def settings_of(config: FlatConfig, workers: int) -> RolloutSettings:

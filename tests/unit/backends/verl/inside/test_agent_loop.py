@@ -31,7 +31,7 @@ KEYS = {"min_global_steps", "max_global_steps", "reward_extra_info", "turn_score
 def loop(manager: ServerManager, **changes: Any) -> Any:
     """As `AgentLoopWorker` makes one for each rollout."""
     config = OmegaConf.create({"actor_rollout_ref": {"rollout": ROLLOUT}, "data": {}})
-    entry = OmegaConf.create([{"name": "math", "_target_": AGENT_LOOP, "settings": settings(**changes).to_dict()}])[0]
+    entry = OmegaConf.create([{"name": "math", "_target_": AGENT_LOOP, "settings": settings(**changes).to_text()}])[0]
     return hydra.utils.instantiate(
         config=entry,
         trainer_config=DictConfigWrap(config=config),

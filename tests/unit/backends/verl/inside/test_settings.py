@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -11,11 +12,14 @@ from verl_doubles import flat
 from verl_server_doubles import settings
 
 
-def test_settings_survive_yaml() -> None:
-    given = settings(agent_file="/agents/mine.py", stepwise=True)
-    assert RolloutSettings.from_dict(yaml.safe_load(yaml.safe_dump(given.to_dict()))) == given
+@pytest.mark.parametrize("file", [None, "/agents/mine.py", "/${HOME}/\\${x}/\\u0024{y}/ä'\".py"])
+def test_settings_survive_as_text_in_yaml(file: str | None) -> None:
+    given = settings(agent_file=file, stepwise=True, min_p=1e-06)
+    text = yaml.safe_load(yaml.safe_dump(given.to_text()))
+    assert RolloutSettings.from_text(text) == given
+    assert "${" not in text
     with pytest.raises(TypeError):
-        RolloutSettings.from_dict({**given.to_dict(), "more": 1})
+        RolloutSettings.from_text(json.dumps({**given.to_dict(), "more": 1}))
 
 
 @pytest.mark.parametrize(("parallel", "workers", "each"), [(8, 2, 4), (7, 2, 3), (1, 4, 1)])
