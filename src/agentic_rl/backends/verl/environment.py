@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
@@ -62,7 +63,13 @@ def environment(device: Device, given: Mapping[str, str], run: Path) -> dict[str
         chosen[PLUGINS] = others if names.PLUGIN in others.split(",") else f"{names.PLUGIN},{others}"
     return {
         **chosen,
+        names.RUN: _name_of(run),
         "VERL_FILE_LOGGER_PATH": str(files.metrics),
         "TENSORBOARD_DIR": str(run / TENSORBOARD),
         **({names.STORE_FOLDER: str(files.store)} if device == "cpu" else {}),
     }
+
+
+def _name_of(run: Path) -> str:
+    """Short, since it becomes part of a socket's path; one folder has one run at a time."""
+    return blake2b(str(run).encode(), digest_size=5).hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
 
 from agentic_rl.backends.verl.inside.patches import IN_CPU_ENGINE
-from agentic_rl.backends.verl.inside.weight_transfer import tell_failure
+from agentic_rl.backends.verl.inside.weight_transfer import of_this_run, tell_failure
 
 
 class WorkerExtension(vLLMColocateWorkerExtension):
@@ -20,6 +20,9 @@ class WorkerExtension(vLLMColocateWorkerExtension):
         except BaseException as error:
             tell_failure(self._get_zmq_handle(), error)
             raise
+
+    def _get_zmq_handle(self) -> str:
+        return of_this_run(super()._get_zmq_handle())
 
 
 class CpuWorkerExtension(WorkerExtension):

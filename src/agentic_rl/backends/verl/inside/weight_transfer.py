@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agentic_rl.backends.errors import WeightTransferError
+from agentic_rl.backends.verl.inside.names import RUN
 
 LIMIT = "AGENTIC_RL_WEIGHT_TRANSFER_SECONDS"
 """Environment variable: how long the engine may take for one bucket of weights."""
@@ -22,6 +23,13 @@ POLL_MILLISECONDS = 500
 SCHEME = "ipc://"
 STARTED = time.time() - 1.0
 """About when this process began, with a second for a coarse clock of the file system."""
+
+
+def of_this_run(address: str) -> str:
+    """The address with the name of this run in it: verl's own repeats from one Ray to the next on a machine."""
+    run = os.environ.get(RUN, "")
+    folder, slash, name = address.rpartition("/")
+    return address if not run or name.startswith(run) else f"{folder}{slash}{run}-{name}"
 
 
 def failure_file(address: str) -> Path:
@@ -87,6 +95,7 @@ def bound_the_sender(module: Any) -> None:
     initialize: Callable[[Any], None] = sender._init_socket
 
     def with_patience(self: Any) -> None:
+        self.zmq_handle = of_this_run(self.zmq_handle)
         initialize(self)
         self.socket = PatientSocket(self.socket, self.zmq_handle, float(os.environ.get(LIMIT, DEFAULT_LIMIT)))
 

@@ -13,7 +13,13 @@ import pytest
 
 from agentic_rl.backends.errors import WeightTransferError
 from agentic_rl.backends.verl.inside.names import PLUGIN
-from agentic_rl.backends.verl.inside.weight_transfer import LIMIT, PatientSocket, failure_file, tell_failure
+from agentic_rl.backends.verl.inside.weight_transfer import (
+    LIMIT,
+    PatientSocket,
+    failure_file,
+    of_this_run,
+    tell_failure,
+)
 
 pytestmark = [
     pytest.mark.verl,
@@ -159,3 +165,13 @@ def test_verls_own_sender_and_receiver(address: str, what: str, words: str) -> N
         if what == "good":
             assert engine.communicate(timeout=60)[0].splitlines()[-1] == "800000.0"
     assert not [name for name in set(os.listdir("/dev/shm")) - before if name.startswith("verl_weights")]  # noqa: PTH208
+
+
+def test_runs_of_one_machine_do_not_share_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "ipc:///tmp/rl-colocate-zmq-01000000-replica-0-rank-0.sock"
+    monkeypatch.delenv("AGENTIC_RL_VERL_RUN", raising=False)
+    assert of_this_run(address) == address
+    monkeypatch.setenv("AGENTIC_RL_VERL_RUN", "a1b2")
+    mine = of_this_run(address)
+    assert mine == "ipc:///tmp/a1b2-rl-colocate-zmq-01000000-replica-0-rank-0.sock"
+    assert of_this_run(mine) == mine
