@@ -33,7 +33,7 @@ TITLES = {OURS: "ours", VERLS: "verl's"}
 MAX_TURNS = 3
 TOOLS = """
 from agentic_rl.agents import find_agent
-from agentic_rl.agents.calculator import calculate
+from agentic_rl.agents.tools.calculator import calculate
 from verl.tools.function_tool import function_tool
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.agents.calculator import calculate
+from agentic_rl.agents.tools.calculator import calculate
 from agentic_rl.projects.quickstart.demonstrations import GUESSES, WEIGHTS, make_demonstrations
 from agentic_rl.projects.quickstart.problems import held_out
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from agentic_rl.agents.calculator import calculate
+from agentic_rl.agents.tools.calculator import calculate
 from agentic_rl.projects.quickstart.problems import OPERATIONS, Operation, held_out, make_problems, number_pairs
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from agentic_rl.agents.calculator import calculate
+from agentic_rl.agents.tools.calculator import calculate
 from agentic_rl.projects.quickstart.problems import make_problems
 
 

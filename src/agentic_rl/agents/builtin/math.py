@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentic_rl.agents.calculator import calculate
 from agentic_rl.agents.equality import boxed, same_answer
 from agentic_rl.agents.task import Message, Task
-from agentic_rl.agents.tool import tool
 from agentic_rl.agents.tool_agent import ToolAgent
-
-
-@tool(inline=True)
-def calculator(expression: str) -> str:
-    """Evaluate an arithmetic expression.
-
-    Args:
-        expression: numbers, + - * / // % ** and parentheses, such as 12*7.
-    """
-    return calculate(expression)
+from agentic_rl.agents.tools.calculator import calculator
 
 
 def exact_answer(task: Task, messages: Sequence[Message]) -> float:

@@ -10,7 +10,7 @@ import json
 import random
 from typing import Any
 
-from agentic_rl.agents.calculator import calculate
+from agentic_rl.agents.tools.calculator import calculate
 from agentic_rl.projects.quickstart.problems import OPERATIONS, Problem, make_problems
 
 WEIGHTS = {"+": 5, "-": 2, "*": 2, "/": 2}

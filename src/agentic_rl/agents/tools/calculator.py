@@ -7,6 +7,8 @@ import operator
 import re
 from collections.abc import Callable
 
+from agentic_rl.agents.tool import tool
+
 MAX_CHARACTERS = 200
 MAX_DIGITS = 300
 """Integers beyond 10 to this power are refused: floats end there, too."""
@@ -23,6 +25,16 @@ _BINARY: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+
+
+@tool(inline=True)
+def calculator(expression: str) -> str:
+    """Evaluate an arithmetic expression.
+
+    Args:
+        expression: numbers, + - * / // % ** and parentheses, such as 12*7.
+    """
+    return calculate(expression)
 
 
 def calculate(expression: str) -> str:

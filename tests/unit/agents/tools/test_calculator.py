@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentic_rl.agents.calculator import calculate
+from agentic_rl.agents.tools.calculator import calculate
 
 
 @pytest.mark.parametrize(
