@@ -6,7 +6,7 @@ import inspect
 import json
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, overload
 
@@ -27,6 +27,8 @@ class ToolResult:
     text: str
     ok: bool = True
     """False: the call failed, and `text` says why."""
+    final: bool = False
+    """True: the policy has said all that it has to say; a `ToolAgent` ends the rollout."""
 
 
 class Tool:
@@ -62,7 +64,7 @@ class Tool:
         except ValueError as problem:
             return ToolResult(f"Error: wrong arguments for {self.name}: {problem}", ok=False)
         try:
-            return ToolResult(_as_text(await self._run(checked)))
+            return _as_result(await self._run(checked))
         except LateError as late:
             return ToolResult(f"Error: {late}", ok=False)
         except Exception as error:
@@ -95,7 +97,8 @@ def tool(
     An `async` function runs on the event loop, any other one in a thread of its own, so that it may block.
 
     Args:
-        function: the function; each parameter has a type, and a line under `Args:` of the docstring.
+        function: the function; each parameter has a type, and a line under `Args:` of the docstring. It returns a
+            text, anything that JSON can hold, or a `ToolResult`.
         timeout: seconds that a call may take; `turn_timeout` of the configuration where it is left out.
         inline: run a function that is quick for every input (well below a millisecond) on the event loop, without
             thread and time-out.
@@ -147,10 +150,12 @@ def _problems(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in found)
 
 
-def _as_text(result: Any) -> str:
+def _as_result(result: Any) -> ToolResult:
+    if isinstance(result, ToolResult):
+        return replace(result, text=shortened(result.text))
     if not isinstance(result, str):
         result = json.dumps(result, ensure_ascii=False, default=str)
-    return shortened(result)
+    return ToolResult(shortened(result))
 
 
 def shortened(text: str) -> str:

@@ -101,11 +101,14 @@ class ToolAgent(Agent):
             calls = reply.get("tool_calls")
             if not calls or reply.get("finish_reason") == "length" or turn == self.max_turns:
                 return
-            messages.extend(await _answers(calls, tools, model))
+            results = await _results(calls, tools, model)
+            messages.extend(_answers(calls, results))
+            if any(result.final for result in results):
+                return
 
 
-async def _answers(calls: Sequence[dict[str, Any]], tools: Mapping[str, Tool], model: ChatModel) -> list[Message]:
-    """Run the calls of one turn, at the same time if there are several; answers in the order of the calls."""
+async def _results(calls: Sequence[dict[str, Any]], tools: Mapping[str, Tool], model: ChatModel) -> list[ToolResult]:
+    """Run the calls of one turn, at the same time if there are several; results in the order of the calls."""
     if len(calls) == 1:
         results = [await _call(calls[0], tools)]
     else:
@@ -113,6 +116,10 @@ async def _answers(calls: Sequence[dict[str, Any]], tools: Mapping[str, Tool], m
     failed = sum(not result.ok for result in results)
     if failed:
         model.metrics["tool_errors"] = model.metrics.get("tool_errors", 0) + failed
+    return results
+
+
+def _answers(calls: Sequence[dict[str, Any]], results: Sequence[ToolResult]) -> list[Message]:
     return [
         {"role": "tool", "tool_call_id": call["id"], "content": result.text}
         for call, result in zip(calls, results, strict=True)

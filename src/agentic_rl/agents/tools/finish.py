@@ -6,23 +6,23 @@ import json
 from collections.abc import Sequence
 
 from agentic_rl.agents.task import Message
-from agentic_rl.agents.tool import tool
+from agentic_rl.agents.tool import ToolResult, tool
 
 
 @tool(inline=True)
-def finish(answer: str) -> str:
+def finish(answer: str) -> ToolResult:
     """Give the final answer. Call this once, when nothing is left to do.
 
     Args:
         answer: the answer alone, without explanation.
     """
-    return "The answer is noted."
+    return ToolResult("The answer is noted.", final=True)
 
 
 def finished(messages: Sequence[Message]) -> str | None:
     """Return the answer that the policy gave with its first complete call of `finish`, None without one.
 
-    For the reward of an agent that offers the tool; what follows the call changes nothing.
+    For the reward of an agent that offers the tool. The call ends the rollout of a `ToolAgent`.
     """
     for message in messages:
         for call in message.get("tool_calls") or ():
