@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.errors import AgentFileError
+from agentic_rl.agents.own_lines import constructor_line, own_line
+from agentic_rl.agents.registry import made, registered_since, registrations
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 
 _METHODS = ("generate_trajectory", "generate_agent_trajectories_async")
-_LONGEST = 4000
-"""Characters of an error's text that a trajectory keeps."""
 
 
 def load_agent_file(path: str | Path, source: bytes | None = None) -> type[BaseEngineWrapper] | Agent:
@@ -25,27 +24,44 @@ def load_agent_file(path: str | Path, source: bytes | None = None) -> type[BaseE
 
     `source` is the file's content where a caller has read it already (from the very file that it checked); otherwise
     it is read here. The agent's class is the one in the file that no other class there refines and that has no
-    abstract method left.
+    abstract method left. If the file makes an object of it at its top level, that is the agent; and a file without
+    such a class may make or register one `Agent` at its top level, as in `agent = ToolAgent(...)`.
 
     Raises:
         AgentFileError: the file can't be read or compiled, raises while it is imported (the error has the file's
-            own line), or has no such class, several, one without a method that makes trajectories, or one that can't
-            be made without arguments.
+            own line), or has no agent, several, a wrapper without a method that makes trajectories, or a class that
+            can't be made without arguments.
     """
     file = str(Path(path).absolute())
+    before = registrations()
     module = _import(file, source)
     classes = _agent_classes(module)
+    objects = _agent_objects(module, registered_since(before))
+    if not classes and len(objects) == 1:
+        return next(iter(objects.values()))
     if len(classes) != 1:
-        found = ", ".join(one.__name__ for one in classes) or "none"
+        found = ", ".join([*(one.__name__ for one in classes), *([] if classes else objects)]) or "none"
         problem = f"the file needs exactly one subclass of BaseEngineWrapper or Agent, and it has {found}"
         raise AgentFileError(file, None, problem)
     (one,) = classes
     if not issubclass(one, BaseEngineWrapper):
-        return _made(one, file)
+        own = [agent for agent in objects.values() if type(agent) is one]
+        return own[0] if len(own) == 1 else _made(one, file)
     if all(getattr(one, method) is getattr(BaseEngineWrapper, method) for method in _METHODS):
         problem = f"{one.__name__} has neither {_METHODS[0]} nor {_METHODS[1]}; write one of them"
         raise AgentFileError(file, None, problem)
     return one
+
+
+def _agent_objects(module: ModuleType, registered: Sequence[object]) -> dict[str, Agent]:
+    """Return the agents that the file makes at its top level, each once, by a name for messages."""
+    found = {name: value for name, value in vars(module).items() if isinstance(value, Agent)}
+    for place, source in enumerate(registered):
+        agent = source if isinstance(source, type) else made(source)
+        if isinstance(agent, Agent):
+            found[f"registered agent {place + 1}"] = agent
+    by_identity = {id(agent): name for name, agent in reversed(found.items())}
+    return {name: found[name] for name in reversed(by_identity.values())}
 
 
 def _agent_classes(module: ModuleType) -> list[type[BaseEngineWrapper] | type[Agent]]:
@@ -84,8 +100,10 @@ def _import(file: str, source: bytes | None) -> ModuleType:
             text = Path(file).read_bytes() if source is None else source
             code = compile(text, file, "exec", dont_inherit=True)
             exec(code, vars(module))  # noqa: S102 - running the user's own agent is what this is for
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a file raises, it is the file's fault
+        sys.modules.pop(name, None)
         raise AgentFileError(file, own_line(error, file), f"{type(error).__name__}: {error}") from error
     return module
 
@@ -103,42 +121,6 @@ def _siblings(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.dont_write_bytecode = writes_bytecode
-        sys.path.remove(entry)
+        if entry in sys.path:  # the file may have changed it
+            sys.path.remove(entry)
         sys.path.append(entry)  # last: from here on, a sibling must not hide an installed package
-
-
-def constructor_line(one: type, file: str) -> int | None:
-    """Return the line where `file` defines the constructor of a class, None if the class inherits it."""
-    code = getattr(vars(one).get("__init__"), "__code__", None)
-    return code.co_firstlineno if code is not None and code.co_filename == file else None
-
-
-def user_file(one: type) -> str | None:
-    """Return the file that defines a class, None if that is one of this package or there is none."""
-    if one.__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return None
-    return getattr(sys.modules.get(one.__module__), "__file__", None)
-
-
-def with_own_line(error: BaseException, file: str | None) -> str:
-    """Return the type and the text of `error`, and the innermost line of the user's `file` that it passed."""
-    text = f"{type(error).__name__}: {_said(error)}"
-    line = own_line(error, file) if file else None
-    return text if line is None else f"{text} ({file}:{line})"
-
-
-def _said(error: BaseException) -> str:
-    """Return the text of an error, however long it is and whoever wrote its class."""
-    try:
-        text = str(error)
-    except Exception as second:
-        return f"(no text: {type(second).__name__})"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
-
-
-def own_line(error: BaseException, file: str) -> int | None:
-    """Return the innermost line of `file` that `error` passed, None if it passed none."""
-    if isinstance(error, SyntaxError) and error.filename == file:
-        return error.lineno
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)

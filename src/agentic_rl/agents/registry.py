@@ -1,4 +1,4 @@
-"""Agents by name: built in, registered, or installed under the entry point group `agentic_rl.agents`."""
+"""Agents by name: built in, registered, or installed under the entry point group `agentic_rl.agents`; or by place."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TypeVar, overload
+from importlib.util import find_spec
+from typing import Any, TypeVar, overload
 
 from agentic_rl.agents.agent import Agent
-from agentic_rl.agents.errors import DuplicateAgentError, UnknownAgentError
+from agentic_rl.agents.errors import AgentFileError, DuplicateAgentError, UnknownAgentError
+from agentic_rl.agents.own_lines import own_line
+from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.config.agent_names import AGENT_GROUP as GROUP
 from agentic_rl.config.agent_names import REGISTERED_AGENTS
 
-Source = Agent | Callable[[], Agent]
-"""An agent, its class, or another function without arguments that makes it."""
+Found = Agent | type[BaseEngineWrapper]
+"""An agent, or the class of a wrapper, which is made when training starts."""
+Source = Found | Callable[[], Agent]
+"""An agent, a class of agents or wrappers, or another function without arguments that makes an agent."""
 Registered = TypeVar("Registered", bound=Source)
 
 _BUILT_IN = {"math": "agentic_rl.agents.builtin.math:MathAgent"}
@@ -62,24 +67,78 @@ def agent_names() -> list[str]:
     return sorted({*_BUILT_IN, *_registered, *(point.name for point in entry_points(group=GROUP))})
 
 
-def find_agent(name: str) -> Agent:
-    """Make the agent called `name`.
+def find_agent(name: str) -> Found:
+    """Make the agent called `name`, or return its class if that is a wrapper's.
+
+    A name with a colon is a place: `package.module:Class`, or another attribute of the module that is an agent or makes
+    one. The module is imported; it has to be installed, or to be on the PYTHONPATH.
 
     Raises:
         UnknownAgentError: there is none; the message has the names that there are, the nearest first.
         DuplicateAgentError: there are two.
+        AgentFileError: it can't be imported or made; the error has the line of its own file.
         TypeError: what has the name is not an agent.
     """
+    if ":" in name:
+        return _made(name, _Entry(name, lambda: _at(name)))
     claims = _claims(name)
     if not claims:
         raise _unknown(name)
     if len(claims) > 1:
         raise _duplicate(name, [claim.place for claim in claims])
-    source = claims[0].load()
-    agent = source() if callable(source) and not isinstance(source, Agent) else source
-    if not isinstance(agent, Agent):
-        raise TypeError(f"agent {name!r} ({claims[0].place}) is a {type(agent).__name__}, not an Agent")
-    return agent
+    return _made(name, claims[0])
+
+
+def registrations() -> dict[str, _Entry]:
+    """Return what is registered now; to be compared by `registered_since`."""
+    return dict(_registered)
+
+
+def registered_since(before: dict[str, _Entry]) -> list[object]:
+    """Return the sources that were registered after `before`, in that order."""
+    return [entry.load() for name, entry in _registered.items() if before.get(name) is not entry]
+
+
+def made(source: object) -> object:
+    """Return the agent of a source: itself, its class if that is a wrapper's, or what calling it returns."""
+    if isinstance(source, Agent) or (isinstance(source, type) and issubclass(source, BaseEngineWrapper)):
+        return source
+    return source() if callable(source) else source
+
+
+def _made(name: str, entry: _Entry) -> Found:
+    agent = made(entry.load())
+    if isinstance(agent, Agent) or (isinstance(agent, type) and issubclass(agent, BaseEngineWrapper)):
+        return agent
+    raise TypeError(f"agent {name!r} ({entry.place}) is a {type(agent).__name__}, not an Agent")
+
+
+def _at(place: str) -> object:
+    module, _, attribute = place.partition(":")
+    try:
+        found: object = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise _broken(module, error) from error
+        raise UnknownAgentError(
+            f"agent {place!r}: there is no module {error.name}; install it, or put its folder on the PYTHONPATH"
+        ) from None
+    except Exception as error:
+        raise _broken(module, error) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            near = difflib.get_close_matches(part, dir(found), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownAgentError(f"agent {place!r}: {module} has no {attribute!r}{hint}")
+        found = getattr(found, part)
+    return found
+
+
+def _broken(module: str, error: Exception) -> AgentFileError:
+    """The error of a module that raises while it is imported, with the innermost line of its own."""
+    spec = find_spec(module)
+    file = spec.origin if spec and spec.origin else module
+    return AgentFileError(file, own_line(error, file), f"{type(error).__name__}: {error}")
 
 
 def _claims(name: str) -> list[_Entry]:
@@ -100,7 +159,7 @@ def _import(path: str) -> object:
 
 
 def _place(source: Source) -> str:
-    definition = type(source) if isinstance(source, Agent) else source
+    definition: Any = type(source) if isinstance(source, Agent) else source
     name = f"{definition.__module__}.{getattr(definition, '__qualname__', definition)}"
     try:
         return f"{name} ({inspect.getsourcefile(definition)}:{inspect.getsourcelines(definition)[1]})"
@@ -118,5 +177,5 @@ def _unknown(name: str) -> UnknownAgentError:
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return UnknownAgentError(
         f"no agent is called {name!r}{hint} Known: {', '.join(names)}. A file of your own goes into "
-        "agent_engine_wrapper_path"
+        "agent_engine_wrapper_path, or is named by its place, module:Class"
     )

@@ -14,7 +14,7 @@ from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.calls import DEFAULT_TIMEOUT
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import BudgetExhaustedError, LateError
-from agentic_rl.agents.file_loader import user_file
+from agentic_rl.agents.own_lines import user_file
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.rollout.crew import Crew

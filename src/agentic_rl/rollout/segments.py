@@ -9,7 +9,7 @@ from typing import Any, Literal
 from agentic_rl.agents.agent import ToolSpec
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import BudgetExhaustedError, LateError, RolloutEndedError, StepLimitError
-from agentic_rl.agents.file_loader import with_own_line
+from agentic_rl.agents.own_lines import with_own_line
 from agentic_rl.agents.task import Message, Task
 from agentic_rl.agents.trajectory import FinishReason, Trajectory
 from agentic_rl.rollout.branches import Branch

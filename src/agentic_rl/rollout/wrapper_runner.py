@@ -9,7 +9,7 @@ from typing import Any
 
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import AgentFileError, LateError, TrajectoryFieldError
-from agentic_rl.agents.file_loader import constructor_line, own_line, user_file, with_own_line
+from agentic_rl.agents.own_lines import constructor_line, own_line, user_file, with_own_line
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.threads import run_in_thread
 from agentic_rl.agents.trajectory import Trajectory

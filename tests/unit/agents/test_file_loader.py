@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.agents import Agent, AgentFileError, BaseEngineWrapper, load_agent_file
+from agentic_rl.agents import Agent, AgentFileError, BaseEngineWrapper, ToolAgent, load_agent_file, registry
 
 GOOD = """
 from agentic_rl.agents import BaseEngineWrapper
@@ -152,3 +152,56 @@ def test_a_constructor_that_needs_arguments_has_its_line(tmp_path: Path) -> None
     with pytest.raises(AgentFileError, match=r"Mine\(\) can't be made: TypeError") as caught:
         load_agent_file(file)
     assert caught.value.line == 4
+
+
+SHOPPER = "from agentic_rl import ToolAgent, register_agent\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agent = ToolAgent(max_turns=3)\n",
+        "agent = other_name = ToolAgent(max_turns=3)\n",
+        "register_agent('shopper', ToolAgent(max_turns=3))\n",
+        "agent = register_agent('shopper', ToolAgent(max_turns=3))\n",
+        "@register_agent('shopper')\ndef make():\n    return ToolAgent(max_turns=3)\n",
+        "class Mine(ToolAgent):\n    pass\n\nagent = Mine(max_turns=3)\n",
+        "@register_agent('shopper')\nclass Mine(ToolAgent):\n"
+        "    def __init__(self):\n        super().__init__(max_turns=3)\n",
+    ],
+)
+def test_a_file_may_make_or_register_its_agent(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "REGISTERED_AGENTS", set())
+    file = write(tmp_path, SHOPPER + text)
+    for _ in range(2):  # a process may load it twice
+        agent = load_agent_file(file)
+        assert isinstance(agent, ToolAgent)
+        assert agent.max_turns == 3
+
+
+def test_two_agents_that_a_file_makes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(AgentFileError, match=r"and it has one, two"):
+        load_agent_file(write(tmp_path, SHOPPER + "one, two = ToolAgent(), ToolAgent()\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import sys\nsys.path[:] = []\n1/0\n", "ZeroDivisionError"),
+        ("class Odd(BaseException):\n    pass\n\nraise Odd('from afar')\n", "Odd: from afar"),
+        ("def f():\n    f()\n\nf()\n", "RecursionError"),
+        ("raise GeneratorExit\n", "GeneratorExit"),
+    ],
+)
+def test_a_hostile_file_is_an_agent_file_error(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(AgentFileError, match=said):
+        load_agent_file(write(tmp_path, text))
+
+
+def test_a_file_that_clears_the_import_path_still_loads(tmp_path: Path) -> None:
+    kept = list(sys.path)
+    wrapper = load_agent_file(write(tmp_path, GOOD + "\nimport sys\nsys.path[:] = []\n"))
+    assert sys.path == [str(tmp_path)]
+    sys.path[:] = kept
+    assert isinstance(wrapper, type)

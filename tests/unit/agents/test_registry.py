@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
 from agentic_rl.agents import (
     Agent,
+    AgentFileError,
+    BaseEngineWrapper,
     ChatModel,
     DuplicateAgentError,
     Task,
@@ -93,3 +98,65 @@ def test_what_is_not_an_agent_is_refused() -> None:
     register_agent("odd", lambda: 3)  # type: ignore[arg-type,return-value]
     with pytest.raises(TypeError, match=r"agent 'odd' .* is a int, not an Agent"):
         find_agent("odd")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package `shop_of_tests` that can be imported, with a module `agents`."""
+    folder = tmp_path / "shop_of_tests"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "agents.py").write_text(
+        "from agentic_rl import Agent, BaseEngineWrapper, ToolAgent\n"
+        "from shop_of_tests import prices\n\n"
+        "class Shopper(ToolAgent):\n    pass\n\n"
+        "class Wrapper(BaseEngineWrapper):\n    pass\n\n"
+        "ready = ToolAgent(max_turns=prices.TURNS)\n\n"
+        "def make():\n    return Shopper()\n\n"
+        "number = 3\n"
+    )
+    (folder / "prices.py").write_text("TURNS = 2\n")
+    (folder / "broken.py").write_text("\n\nopen('/no/such/file')\n")
+    (folder / "needy.py").write_text("import no_such_module_here\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("shop_of_tests")]:
+        del sys.modules[name]
+
+
+def test_an_agent_is_found_by_its_place(package: Path) -> None:
+    assert type(find_agent("shop_of_tests.agents:Shopper")).__name__ == "Shopper"
+    assert type(find_agent("shop_of_tests.agents:make")).__name__ == "Shopper"
+    assert find_agent("shop_of_tests.agents:ready").max_turns == 2  # type: ignore[union-attr]
+    wrapper = find_agent("shop_of_tests.agents:Wrapper")
+    assert isinstance(wrapper, type)
+    assert issubclass(wrapper, BaseEngineWrapper)
+
+
+@pytest.mark.parametrize(
+    ("place", "kind", "said"),
+    [
+        ("no_shop_of_tests:Agent", UnknownAgentError, "there is no module no_shop_of_tests; install it, or put"),
+        ("shop_of_tests.agent:Agent", UnknownAgentError, "there is no module shop_of_tests.agent;"),
+        ("shop_of_tests.agents:Shoper", UnknownAgentError, "has no 'Shoper'; did you mean 'Shopper'"),
+        ("shop_of_tests.agents:number", TypeError, "is a int, not an Agent"),
+        ("shop_of_tests.broken:A", AgentFileError, r"broken.py:3: FileNotFoundError"),
+        ("shop_of_tests.needy:A", AgentFileError, r"needy.py:1: ModuleNotFoundError: No module named 'no_such_mod"),
+    ],
+)
+def test_a_place_without_an_agent_says_what_is_wrong(
+    package: Path, place: str, kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        find_agent(place)
+
+
+def test_wrappers_can_be_registered() -> None:
+    register_agent("wrapped")(BaseEngineWrapper)
+    assert find_agent("wrapped") is BaseEngineWrapper
+
+
+def test_two_packages_with_one_name_are_refused_with_both_places(installed: list[EntryPoint]) -> None:
+    installed += [EntryPoint("mine", f"{module}:Agent", registry.GROUP) for module in ("one", "two")]
+    with pytest.raises(DuplicateAgentError, match=r"'mine': one:Agent of the package .* and two:Agent of the package"):
+        find_agent("mine")

@@ -8,7 +8,7 @@ from typing import Any
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 
-from agentic_rl.agents.file_loader import with_own_line
+from agentic_rl.agents.own_lines import with_own_line
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.verl.inside.engine import Served
