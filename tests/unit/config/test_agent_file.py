@@ -133,21 +133,50 @@ NONE = {
 @pytest.mark.parametrize("text", NONE.values(), ids=NONE.keys())
 def test_no_class_is_a_finding_that_says_what_to_write(only, text: str) -> None:
     found = only(text, "ARL412")
-    assert "no subclass of Agent, ToolAgent or BaseEngineWrapper" in found.message
+    assert "no subclass of Agent, ToolAgent, EnvironmentAgent or BaseEngineWrapper" in found.message
     assert "from agentic_rl import BaseEngineWrapper" in found.hint
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from agentic_rl import ToolAgent\nshopper = ToolAgent(max_turns=4)\n",
-        "import agentic_rl\nshopper: object = agentic_rl.ToolAgent()\n",
-    ],
-)
-def test_an_agent_object_is_to_be_wrapped_in_a_class(only, text: str) -> None:
-    found = only(text, "ARL412")
-    assert found.message.endswith("at its top level is no class, and shopper (line 2) is an object, not a class")
-    assert found.hint.startswith("wrap it in a class: class MyAgent(ToolAgent)")
+OURS = "from agentic_rl import Agent, EnvironmentAgent, ToolAgent, register_agent\n"
+OBJECTS = {
+    "made": "from agentic_rl import ToolAgent\nshopper = ToolAgent(max_turns=4)\n",
+    "made and annotated": "import agentic_rl\nshopper: object = agentic_rl.ToolAgent()\n",
+    "of a class of the file": OURS + "class A(EnvironmentAgent): ...\nplayer = A(print)\n",
+    "registered": OURS + "register_agent('shopper', ToolAgent())\n",
+    "registered and kept": OURS + "shopper = register_agent('shopper', ToolAgent())\n",
+    "registered function": OURS + "@register_agent('shopper')\ndef make():\n    return ToolAgent()\n",
+    "registered class": OURS + "@register_agent('shopper')\nclass A(ToolAgent): ...\n",
+    "everything imported": "from agentic_rl import *\nregister_agent('shopper', EnvironmentAgent(print))\n",
+    "class that is told its environment": (
+        OURS + "class A(EnvironmentAgent):\n    def __init__(self): super().__init__(print)\n"
+    ),
+    "environment beside its agent": (
+        "from agentic_rl import Environment, EnvironmentAgent\n"
+        "class Maze(Environment):\n    def reset(self, task): ...\n    def step(self, message): ...\n"
+        "agent = EnvironmentAgent(Maze)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", OBJECTS.values(), ids=OBJECTS.keys())
+def test_a_file_may_make_or_register_its_agent(check, text: str) -> None:
+    assert check(text) == []
+
+
+def test_two_agents_that_a_file_makes_are_several(only) -> None:
+    found = only(OURS + "one = ToolAgent()\nregister_agent('two', ToolAgent())\n", "ARL413")
+    assert found.message == "2 agents, one (line 2), 'two' (line 3); a file holds one"
+    assert found.line == 3
+
+
+def test_an_environment_agent_without_its_environment_lacks_its_constructor(only) -> None:
+    found = only(OURS + "class A(EnvironmentAgent): ...\n", "ARL414")
+    assert found.message == "A defines no __init__"
+    assert "super().__init__(YourEnvironment)" in found.hint
+
+
+def test_calls_of_other_things_make_no_agent(only) -> None:
+    only(OURS + "import other\na = other.ToolAgent()\nb = print()\nother.register_agent('x', ToolAgent)\n", "ARL412")
 
 
 def test_only_an_abstract_class_is_a_finding_at_that_class(only) -> None:

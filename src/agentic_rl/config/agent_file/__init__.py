@@ -1,15 +1,16 @@
 """What a user's agent file holds, read with `ast`: nothing in it is imported or run.
 
-The rule is one class per file: one subclass of `BaseEngineWrapper` (or of our own `Agent` or `ToolAgent`) that no
-other class of the file refines and that has no abstract method left.
+The rule is one class per file: one subclass of `BaseEngineWrapper` (or of our own `Agent`, `ToolAgent` or
+`EnvironmentAgent`) that no other class of the file refines and that has no abstract method left. A file without such a
+class may make or register one agent at its top level.
 """
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Sequence
 from difflib import get_close_matches
 
-from agentic_rl.config.agent_file.classes import OWN, WRAPPER, AgentClass, agent_object, read_classes
+from agentic_rl.config.agent_file.classes import OWN, WRAPPER, AgentClass, AgentObject, read_classes, read_objects
 from agentic_rl.config.agent_file.pages import NO_METHOD, NONE, SEVERAL, UNDECIDED
 from agentic_rl.config.agent_file.reading import parse_file
 from agentic_rl.config.diagnostics import Finding
@@ -21,12 +22,14 @@ _METHODS = {
     WRAPPER: ("generate_trajectory", "generate_agent_trajectories_async"),
     "Agent": ("run",),
     "ToolAgent": (),
+    "EnvironmentAgent": ("__init__",),
 }
 """Of each family, the methods of which a class must write at least one."""
 _HINTS = {
     WRAPPER: "write `async def generate_trajectory(self, task)` or, older, "
     "`def generate_agent_trajectories_async(self, tasks)`",
     "Agent": "write `async def run(self, task, model)`",
+    "EnvironmentAgent": "write `def __init__(self)` that calls `super().__init__(YourEnvironment)`",
 }
 
 
@@ -42,10 +45,16 @@ def check_agent_file(path: str, key: str) -> list[Finding]:
     refined = {id(base) for one in classes for base in one.bases if one.family}
     leaves = [one for one in classes if one.family and id(one) not in refined]
     agents = [one for one in leaves if not one.abstract]
+    objects = read_objects(module)
     checker = _Checker(path, key)
+    if not agents and objects:
+        return [] if len(objects) == 1 else [checker.several(objects)]
     if not agents:
-        return [checker.none(classes, leaves, module)]
-    return [checker.several(agents)] if len(agents) > 1 else checker.methods(agents[0])
+        return [checker.none(classes, leaves)]
+    if len(agents) > 1:
+        return [checker.several(agents)]
+    made = any(one.class_name == agents[0].name for one in objects)
+    return checker.methods(agents[0], made=made)
 
 
 class _Checker:
@@ -53,7 +62,7 @@ class _Checker:
         self._path = path
         self._key = key
 
-    def none(self, classes: list[AgentClass], abstract: list[AgentClass], module: ast.Module) -> Finding:
+    def none(self, classes: list[AgentClass], abstract: list[AgentClass]) -> Finding:
         for one in abstract:
             missing = ", ".join(sorted(one.abstract))
             return self._finding(
@@ -65,20 +74,18 @@ class _Checker:
         names = ", ".join(one.name for one in classes) or "no class"
         message = f"the file has no subclass of {', '.join(OWN)} or {WRAPPER}; at its top level is {names}"
         hint = f"from agentic_rl import {WRAPPER}, then class MyEngine({WRAPPER})"
-        made = agent_object(module)
-        if made:
-            name, family, line = made
-            message += f", and {name} (line {line}) is an object, not a class"
-            hint = f"wrap it in a class: class MyAgent({family}), whose __init__ gives super().__init__ the arguments"
         return self._finding(NONE, message, hint, None)
 
-    def several(self, agents: list[AgentClass]) -> Finding:
+    def several(self, agents: Sequence[AgentClass | AgentObject]) -> Finding:
         names = ", ".join(f"{one.name} (line {one.line})" for one in agents)
+        what = "agent classes" if isinstance(agents[0], AgentClass) else "agents"
         hint = "keep one of them here and move the others to files of their own"
-        return self._finding(SEVERAL, f"{len(agents)} agent classes, {names}; a file holds one", hint, agents[1])
+        return self._finding(SEVERAL, f"{len(agents)} {what}, {names}; a file holds one", hint, agents[1])
 
-    def methods(self, agent: AgentClass) -> list[Finding]:
+    def methods(self, agent: AgentClass, *, made: bool) -> list[Finding]:
         wanted = _METHODS[agent.family]
+        if made and agent.family == "EnvironmentAgent":  # whoever makes it passes the environment
+            return []
         if not wanted or agent.methods.intersection(wanted):
             return []
         what = f"neither {' nor '.join(wanted)}" if len(wanted) > 1 else f"no {wanted[0]}"
@@ -97,8 +104,8 @@ class _Checker:
             UNDECIDED, f"{message}, which is not in this file", "it is imported when training starts", one
         )
 
-    def _finding(self, page: Page, message: str, hint: str, at: AgentClass | None) -> Finding:
-        line, column = (at.line, at.column) if at else (1, 1)
+    def _finding(self, page: Page, message: str, hint: str, at: AgentClass | AgentObject | None) -> Finding:
+        line, column = (at.line, at.column if isinstance(at, AgentClass) else 1) if at else (1, 1)
         return Finding(page.code, page.severity, self._key, message, hint, self._path, line, column)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 WRAPPER = "BaseEngineWrapper"
-OWN = ("Agent", "ToolAgent")
+OWN = ("Agent", "ToolAgent", "EnvironmentAgent")
+_REGISTER = "register_agent"
 
 
 @dataclass
@@ -19,7 +20,7 @@ class AgentClass:
     line: int
     column: int
     family: str = ""
-    """`BaseEngineWrapper`, `Agent` or `ToolAgent`; empty when none of them is seen among its bases."""
+    """`BaseEngineWrapper` or one of `OWN`; empty when none of them is seen among its bases."""
     bases: list[AgentClass] = field(default_factory=list)
     """Its bases in the same file."""
     foreign: list[str] = field(default_factory=list)
@@ -46,18 +47,30 @@ def read_classes(module: ast.Module) -> list[AgentClass]:
     return list(reader.classes.values())
 
 
-def agent_object(module: ast.Module) -> tuple[str, str, int] | None:
-    """The first `name = ToolAgent(...)` (or `Agent`) at the top level: name, family and line."""
+@dataclass(frozen=True)
+class AgentObject:
+    """An agent that a file makes at its top level."""
+
+    name: str
+    line: int
+    family: str
+    class_name: str
+    """Its class, where the file defines it."""
+
+
+def read_objects(module: ast.Module) -> list[AgentObject]:
+    """The agents that a file makes: `name = ToolAgent(...)`, `register_agent("name", ToolAgent(...))`.
+
+    A function below `@register_agent("name")` makes one, too.
+    """
     reader = _Reader()
+    found: list[AgentObject] = []
     for node in _statements(module.body):
         reader.read(node)
-        made = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(made, ast.Call) and isinstance(target, ast.Name):
-            family = reader.family(made.func)
-            if family in OWN:
-                return target.id, family, node.lineno
-    return None
+        one = reader.made(node)
+        if one is not None:
+            found.append(one)
+    return found
 
 
 class _Reader:
@@ -83,10 +96,32 @@ class _Reader:
             if one.family or node.name not in self._names:
                 self._names[node.name] = one
 
-    def family(self, expression: ast.expr) -> str:
-        """The family of the imported class that an expression stands for; empty if it stands for none."""
-        meaning = self._meaning(expression)
-        return _family(meaning) if isinstance(meaning, str) else ""
+    def made(self, node: ast.stmt) -> AgentObject | None:
+        """The agent that a statement makes, if it makes one."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            registered = any(isinstance(one, ast.Call) and self._registers(one) for one in node.decorator_list)
+            return AgentObject(node.name, node.lineno, "", "") if registered else None
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if not isinstance(value, ast.Call):
+            return None
+        name = target.id if isinstance(target, ast.Name) else ""
+        if self._registers(value):
+            name = name or ast.unparse(value.args[0]) if value.args else name
+            value = value.args[1] if len(value.args) == 2 and isinstance(value.args[1], ast.Call) else None
+        return self._object(name, value) if name and value is not None else None
+
+    def _object(self, name: str, call: ast.Call) -> AgentObject | None:
+        meaning = self._meaning(call.func)
+        if isinstance(meaning, AgentClass):
+            family, class_name = meaning.family, meaning.name
+        else:
+            family, class_name = _family(meaning), ""
+        return AgentObject(name, call.lineno, family, class_name) if family in OWN else None
+
+    def _registers(self, call: ast.Call) -> bool:
+        meaning = self._meaning(call.func)
+        return isinstance(meaning, str) and meaning.rpartition(".")[2] == _REGISTER and _root(meaning) == "agentic_rl"
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
@@ -106,7 +141,9 @@ class _Reader:
         """The class of the file or the full imported name that an expression stands for; empty if neither."""
         dotted = _dotted(expression)
         root, _, rest = dotted.partition(".")
-        known = self._names.get(root, f"{self._star}.{root}" if self._star and root in (WRAPPER, *OWN) else "")
+        known = self._names.get(
+            root, f"{self._star}.{root}" if self._star and root in (WRAPPER, *OWN, _REGISTER) else ""
+        )
         if isinstance(known, AgentClass):
             return "" if rest else known
         return f"{known}.{rest}" if known and rest else known

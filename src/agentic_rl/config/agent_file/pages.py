@@ -23,7 +23,8 @@ NONE = describe(
     "error",
     "The file must hold one class that training can make an object of: a subclass of `BaseEngineWrapper`, written at "
     "the top level of the file, as in `from agentic_rl import BaseEngineWrapper` and `class Mine(BaseEngineWrapper)`. "
-    "A subclass of `Agent` or `ToolAgent` of this package is accepted as well. A class with abstract methods left is a "
+    "A subclass of `Agent`, `ToolAgent` or `EnvironmentAgent` of this package is accepted as well, and so is one agent "
+    "that the file makes at its top level, as in `agent = ToolAgent(...)`. A class with abstract methods left is a "
     "base, not an agent.",
 )
 SEVERAL = describe(
@@ -39,7 +40,8 @@ NO_METHOD = describe(
     "error",
     "A subclass of `BaseEngineWrapper` must write `generate_trajectory(self, task)` (one task, one trajectory) or the "
     "older `generate_agent_trajectories_async(self, tasks)` (a batch of them); a subclass of `Agent` must write "
-    "`async def run(self, task, model)`. What the base class itself has only says that it is missing.",
+    "`async def run(self, task, model)`, and one of `EnvironmentAgent` the `__init__` that names its environment. What "
+    "the base class itself has only says that it is missing.",
 )
 UNDECIDED = describe(
     "ARL415",
