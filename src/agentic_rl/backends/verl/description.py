@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.base import Plan
@@ -20,9 +20,21 @@ if TYPE_CHECKING:
 
 
 def describe(
-    loaded: Loaded, native: Mapping[str, Any], environment: Mapping[str, str], checkpoint: Checkpoint | None
+    loaded: Loaded,
+    native: Mapping[str, Any],
+    given: Sequence[str],
+    environment: Mapping[str, str],
+    checkpoint: Checkpoint | None,
 ) -> Plan:
-    """The plan of a run from `checkpoint`."""
+    """The plan of a run from `checkpoint`.
+
+    Args:
+        loaded: the checked file.
+        native: verl's complete configuration, which `agentic-rl render` prints.
+        given: what of it is not verl's own default, as overrides; the plan shows these.
+        environment: the variables of the job's processes.
+        checkpoint: where the run begins; None: at the beginning.
+    """
     config, section = loaded.require(), _section(loaded.require())
     folder = run_path(section.project_name, section.experiment_name)
     written = [METRICS, CURVE, CONFIG, VERSIONS, AGENT_LOOPS, NATIVE] + [TENSORBOARD] * config.use_tensorboard
@@ -30,15 +42,23 @@ def describe(
     return Plan(
         backend="verl",
         steps=_steps(loaded, checkpoint),
-        native_configuration=native,
+        native_configuration=dict(_split(one) for one in given),
         environment=environment,
         processes=_processes(config, section, native),
-        devices=[f"{config.num_gpus_per_node} ({native['trainer']['device']}) on each of {section.nnodes} nodes"],
+        devices=[
+            f"{config.num_gpus_per_node} ({native['trainer']['device']}) on each of "
+            f"{section.nnodes} node{'s' * (section.nnodes > 1)}"
+        ],
         memory=estimate(known),
         no_memory=why_no_estimate(known),
         reads=[checked.path for checked in loaded.checked.values()],
         writes=[str(folder / name) for name in [*written, "global_step_N"]],
     )
+
+
+def _split(override: str) -> tuple[str, str]:
+    name, _, value = override.partition("=")
+    return name, value
 
 
 def _section(config: FlatConfig) -> VerlSection:
@@ -51,13 +71,14 @@ def _processes(config: FlatConfig, section: VerlSection, native: Mapping[str, An
     devices = config.num_gpus_per_node * section.nnodes
     engines = devices // config.infer_tensor_parallel_size
     address = named_address(os.environ)
+    refers = section.use_kl_loss or config.use_kl_in_reward
+    loops = native["actor_rollout_ref"]["rollout"]["agent"]["num_workers"]
     return [
         f"Ray: the cluster at {address} ({ADDRESS})" if address else "Ray: one of its own on 127.0.0.1",
         "1 task runner (verl's trainer)",
-        f"{devices} worker{'s' * (devices > 1)} (actor{', reference' * section.use_kl_loss}, one a device)",
+        f"{devices} worker{'s' * (devices > 1)} (actor{', reference' * refers}, one a device)",
         f"{engines} vLLM engine{'s' * (engines > 1)} with tensor parallelism {config.infer_tensor_parallel_size}",
-        f"{native['actor_rollout_ref']['rollout']['agent']['num_workers']} agent loop workers, "
-        f"{config.n_parallel_agents} rollouts in flight in all",
+        f"{loops} agent loop worker{'s' * (loops > 1)}, {config.n_parallel_agents} rollouts in flight in all",
     ]
 
 

@@ -58,8 +58,8 @@ class VerlRunFolder(RunFolder):
         for file in self.own.store.iterdir():
             file.unlink()
 
-    def go_back_to(self, step: int) -> None:
-        """Remove the measurements of steps after `step`: they are made again."""
+    def go_back_to(self, step: int) -> set[int]:
+        """Remove the measurements of steps after `step`, which are made again; return the steps of those that stay."""
         self.metrics.flush()
         lines = (self.path / METRICS).read_bytes().splitlines(keepends=True)
         kept = [line for line in lines if _step(line) <= step]
@@ -68,6 +68,7 @@ class VerlRunFolder(RunFolder):
             with replace_file(self.path / METRICS) as file:
                 file.write(b"".join(kept))
             self.metrics = type(self.metrics)(self.path / METRICS)
+        return {int(_step(line)) for line in kept}
 
 
 @contextlib.contextmanager
@@ -80,7 +81,6 @@ def opened(path: Path) -> Iterator[VerlRunFolder]:
     with locked(path):
         folder = VerlRunFolder(path)
         try:
-            folder.forget_last_start()
             yield folder
         finally:
             folder.close()

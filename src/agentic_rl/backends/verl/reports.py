@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,12 @@ class Reports:
             self._event(event)
         for line in self._metrics.new():
             self._measured(int(line["step"]), line["data"])
+
+    def pass_missed_on(self, known: Container[int], upto: int) -> None:
+        """Pass on what an earlier start measured up to step `upto` and, killed after its save, did not live to tell."""
+        for line in self._metrics.new():
+            if line["step"] not in known and line["step"] <= upto:
+                self._measured(int(line["step"]), line["data"])
 
     def _event(self, event: Mapping[str, Any]) -> None:
         if event.get("begins"):

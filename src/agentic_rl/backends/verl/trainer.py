@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.base import Plan, Trainer, TrainResult
@@ -19,7 +19,7 @@ from agentic_rl.backends.verl import description, installation, job
 from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import VerlRunFolder, opened
-from agentic_rl.backends.verl.rendering import render, resolved_device
+from agentic_rl.backends.verl.rendering import check_template, overrides, render, resolved_device
 from agentic_rl.backends.verl.reports import Reports
 from agentic_rl.config.diagnostics import ConfigError, Finding, Report
 from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker, console_tracker, log_lines_to
@@ -54,7 +54,8 @@ class VerlTrainer(Trainer):
             return plan_without(self.loaded, refusing[0])
         native = self._native()
         variables = environment(native["trainer"]["device"], os.environ, self._path)
-        return description.describe(self.loaded, native, variables, newest(self._path))
+        given = overrides(self._config, installation=self._installation)
+        return description.describe(self.loaded, native, given, variables, newest(self._path))
 
     def fit(self) -> TrainResult:
         """Train, or only evaluate where the configuration says so (`test_only`, `val_only`)."""
@@ -96,14 +97,17 @@ class VerlTrainer(Trainer):
     def _train(
         self, folder: VerlRunFolder, console: Tracker, interrupts: Interrupts, checkpoint: Checkpoint | None
     ) -> TrainResult:
-        folder.go_back_to(checkpoint.step if checkpoint else 0)
-        tracker = Listeners([console, JsonLinesTracker(folder.metrics)])
+        step = checkpoint.step if checkpoint else 0
+        known = folder.go_back_to(step)
+        lines = JsonLinesTracker(folder.metrics)
+        Reports(folder.own.metrics, folder.own.events, lines).pass_missed_on(known, upto=step)
+        tracker = Listeners([console, lines])
         reports, stopped = self._run(folder, tracker, interrupts, checkpoint, native=self._native())
         drawn = self._drawn(folder, console)
         tracker.close()
         last = newest(self._path)
         result = TrainResult(
-            max(reports.step, checkpoint.step if checkpoint else 0),
+            max(reports.step, step),
             "interrupted" if stopped else "finished",
             reports.newest,
             last.path if last else None,
@@ -136,6 +140,7 @@ class VerlTrainer(Trainer):
         """Run verl; return what it reported, and whether a stop was asked for."""
         from agentic_rl.backends.verl import launch
 
+        folder.forget_last_start()
         prepared = job.prepared(self.loaded, job.resuming(native, checkpoint), folder)
         reports = Reports(folder.own.metrics, folder.own.events, tracker)
         tracker.note("starting Ray, the trainer and the engine: this takes a minute or more")
@@ -160,10 +165,11 @@ class VerlTrainer(Trainer):
             return False
 
     def _findings(self) -> Iterator[Finding]:
-        device = resolved_device(self._config)
-        missing = installation.check_installation(self._installation, device)
-        yield from missing
-        if not any(found.severity == "error" for found in missing):
+        found = installation.check_installation(self._installation, resolved_device(self._config))
+        if not _refuses(found):
+            found += check_template(self._config, installation=self._installation)
+        yield from found
+        if not _refuses(found):
             from agentic_rl.backends.verl.native_check import findings
 
             yield from findings(self.loaded, self._native(), self._installation)
@@ -178,6 +184,10 @@ class VerlTrainer(Trainer):
     def _refuse_errors(self) -> None:
         if self.check().verdict == "error":
             raise ConfigError(self.check())
+
+
+def _refuses(found: Iterable[Finding]) -> bool:
+    return any(one.severity == "error" for one in found)
 
 
 def _stopping(signal_name: str) -> str:

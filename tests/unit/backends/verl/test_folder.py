@@ -13,10 +13,12 @@ from agentic_rl.backends.verl.folder import opened
 
 def test_what_an_earlier_start_left_for_itself_is_gone(tmp_path: Path) -> None:
     with opened(tmp_path) as folder:
+        folder.forget_last_start()
         for file in (folder.own.metrics, folder.own.events, folder.own.stop, folder.own.store / "group-1"):
             file.touch()
         folder.metrics.write({"step": 1})
     with opened(tmp_path) as folder:
+        folder.forget_last_start()
         assert not any(file.exists() for file in (folder.own.metrics, folder.own.events, folder.own.stop))
         assert list(folder.own.store.iterdir()) == []
     assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n'

@@ -12,6 +12,7 @@ from agentic_rl.backends.verl.job import evaluating, resuming, total_steps
 from agentic_rl.config.load import Loaded, load
 from verl_doubles import BASE
 
+GIVEN = ["trainer.device=cpu", "+a.b=1"]
 NATIVE: dict[str, Any] = {
     "trainer": {"device": "cuda", "resume_mode": "auto", "val_only": False},
     "actor_rollout_ref": {"rollout": {"agent": {"num_workers": 8}}},
@@ -62,13 +63,15 @@ def test_an_evaluation_does_not_train() -> None:
     ],
 )
 def test_a_plan_says_where_the_run_begins_and_how_far_it_goes(checkpoint: Checkpoint | None, words: list[str]) -> None:
-    plan = describe(loaded(64 * 3, total_epochs=2), NATIVE, {}, checkpoint)
+    plan = describe(loaded(64 * 3, total_epochs=2), NATIVE, GIVEN, {}, checkpoint)
     text = "\n".join(plan.steps)
     assert all(word in text for word in words), text
 
 
 def test_a_plan_names_the_ray_that_it_would_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert describe(loaded(64), NATIVE, {}, None).processes[0] == "Ray: one of its own on 127.0.0.1"
+    assert describe(loaded(64), NATIVE, GIVEN, {}, None).processes[0] == "Ray: one of its own on 127.0.0.1"
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    assert describe(loaded(64), NATIVE, {}, None).processes[0] == "Ray: the cluster at 10.0.0.1:6379 (RAY_ADDRESS)"
+    plan = describe(loaded(64), NATIVE, GIVEN, {}, None)
+    assert plan.processes[0] == "Ray: the cluster at 10.0.0.1:6379 (RAY_ADDRESS)"
+    assert plan.native_configuration == {"trainer.device": "cpu", "+a.b": "1"}

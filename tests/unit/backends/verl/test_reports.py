@@ -82,3 +82,11 @@ def test_every_number_stands_on_one_side(data: dict[str, Any]) -> None:
     numbers = [value for value in data.values() if isinstance(value, float)]
     assert len(training) + len(evaluation) == len(numbers)
     assert not training.keys() & evaluation.keys()
+
+
+def test_what_a_killed_start_did_not_live_to_tell_is_told(tmp_path: Path) -> None:
+    metrics = tmp_path / "verl.metrics.jsonl"
+    metrics.write_text("".join(json.dumps({"step": step, "data": {"a": step}}) + "\n" for step in (1, 2, 3)))
+    notebook = Notebook()
+    Reports(metrics, tmp_path / "events", notebook).pass_missed_on({1}, upto=2)
+    assert notebook.told == [("log", "training", 2, {"a": 2.0})]

@@ -37,7 +37,7 @@ class AgenticLoop(AgentLoopBase):
         rollouts of the prompt with it.
 
         Returns:
-            One output; with stepwise samples one for each turn.
+            One output; one for each turn with stepwise samples, and one for each part of a trajectory with several.
         """
         begun = time.perf_counter()
         served = Served()
@@ -46,7 +46,7 @@ class AgenticLoop(AgentLoopBase):
         except (Exception, SystemExit) as error:  # the user's file, the chat template, a row that is no task
             rollout = rollout_of(_failed(error), self._frame(filler=0), [])
         outputs = _outputs(rollout, _versions(served, row), served.seconds, time.perf_counter() - begun)
-        return outputs if self._settings.stepwise else outputs[0]
+        return outputs if self._settings.stepwise or len(outputs) > 1 else outputs[0]
 
     async def _rolled(self, sampling_params: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Rollout, Served]:
         room = self._room()

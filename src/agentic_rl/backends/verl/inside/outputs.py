@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentic_rl.agents.trajectory import Trajectory, token_list
+from agentic_rl.agents.trajectory import Segment, Trajectory, token_list
 
 
 @dataclass(frozen=True)
@@ -67,49 +67,79 @@ class Rollout:
 def rollout_of(trajectory: Trajectory, frame: Frame, opening: Sequence[int]) -> Rollout:
     """Turn a trajectory into samples.
 
-    Whole: the prompt and everything after it, up to the last token that the policy wrote: what it was shown after that
-    can't be learnt from, and verl needs the reward on a token of the policy. Stepwise: for each turn the tokens before
-    it as the prompt. A failed rollout, and one in which the policy wrote nothing, is one sample whose mask is 0
-    throughout.
+    Whole: for each part of the trajectory (there is one, unless its history was rewritten or it forked) the prompt and
+    everything after it, up to the last token that the policy wrote: what it was shown after that can't be learnt from,
+    and verl needs the reward on a token of the policy. Stepwise: for each turn the tokens before it as the prompt. A
+    failed rollout, and one in which the policy wrote nothing, is one sample whose mask is 0 throughout.
 
     Args:
         trajectory: the rollout; its mask says which tokens are the policy's.
         frame: the lengths; what of the response is beyond them is cut off.
         opening: the tokens of the task's messages, the prompt of a rollout that recorded none.
     """
-    prompt, response, mask = (
-        token_list(part) for part in (trajectory.prompt_tokens, trajectory.response_tokens, trajectory.response_masks)
-    )
-    error = trajectory.error or _misfit(prompt, response, frame)
-    fitting = len(response) <= frame.max_response_length
-    response, mask = response[: frame.max_response_length], mask[: frame.max_response_length]
-    logprobs = [float(one) for one in trajectory.response_logprobs][: len(response)] or [0.0] * len(response)
-    spans = turns_of(mask)
-    if error or not spans:
-        prompt = (prompt or list(opening) or [frame.filler])[: frame.max_prompt_length]
-        samples = [_masked(prompt, response or [frame.filler], 0.0 if error else trajectory.trajectory_reward)]
+    # A later segment begins with what an earlier one ends with: only the whole of it is bounded.
+    longest = frame.max_prompt_length + (frame.max_response_length if trajectory.segments else 0)
+    parts = [_Part.of(part, frame, longest) for part in trajectory.parts()]
+    error = trajectory.error or next((part.misfit for part in parts if part.misfit), "")
+    samples = [sample for part in parts for sample in part.samples(trajectory.trajectory_reward, frame)]
+    if error or not samples:
+        samples = [parts[-1].masked(0.0 if error else trajectory.trajectory_reward, frame, opening)]
     else:
-        learnt = [(0, spans[-1][1])] if not frame.stepwise else spans
-        scores = [step.reward for step in trajectory.steps]
-        samples = [
-            Sample(
-                [*prompt, *response[:start]],
-                response[start:stop],
-                mask[start:stop],
-                logprobs[start:stop],
-                trajectory.trajectory_reward,
-                scores[place : place + 1] if frame.stepwise else scores,
-            )
-            for place, (start, stop) in enumerate(learnt)
-        ]
+        by_turn = frame.stepwise and len(parts) == 1
+        _put_scores(samples if by_turn else samples[-1:], [step.reward for step in trajectory.steps], by_turn=by_turn)
+    turns = sum(len(part.turns) for part in parts)
     return Rollout(
         samples,
         error,
         trajectory.finish_reason,
-        sum(message.get("role") != "system" for message in trajectory.chat_completions) or 2 * len(spans),
-        spans[-1][1] if spans else 0,
-        _counts(trajectory, len(spans), failed=bool(error), truncated=not fitting),
+        sum(message.get("role") != "system" for message in trajectory.chat_completions) or 2 * turns,
+        sum(part.turns[-1][1] for part in parts if part.turns),
+        _counts(trajectory, turns, failed=bool(error), truncated=any(part.cut for part in parts)),
     )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One sequence of a trajectory, cut to the frame."""
+
+    prompt: list[int]
+    response: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    turns: list[tuple[int, int]]
+    cut: bool
+    """Whether the response was longer."""
+    misfit: str
+    """Why verl can't take it; empty where it can."""
+
+    @classmethod
+    def of(cls, part: Segment, frame: Frame, longest: int) -> _Part:
+        prompt, response, mask = map(token_list, (part.prompt_tokens, part.response_tokens, part.response_masks))
+        limit = frame.max_response_length
+        kept, mask = response[:limit], mask[:limit]
+        logprobs = [float(one) for one in part.response_logprobs][:limit] or [0.0] * len(kept)
+        misfit = _misfit(prompt, response, longest)
+        return cls(prompt, kept, mask, logprobs, turns_of(mask), len(response) > limit, misfit)
+
+    def samples(self, reward: float, frame: Frame) -> list[Sample]:
+        """One sample, or one for each turn; none where the policy wrote nothing."""
+        spans = self.turns if frame.stepwise else [(0, self.turns[-1][1])] if self.turns else []
+        return [
+            Sample(
+                [*self.prompt, *self.response[:start]],
+                self.response[start:stop],
+                self.mask[start:stop],
+                self.logprobs[start:stop],
+                reward,
+            )
+            for start, stop in spans
+        ]
+
+    def masked(self, reward: float, frame: Frame, opening: Sequence[int]) -> Sample:
+        """A sample from which nothing is learnt."""
+        prompt = (self.prompt or list(opening) or [frame.filler])[: frame.max_prompt_length]
+        response = self.response or [frame.filler]
+        return Sample(prompt, response, [0] * len(response), [0.0] * len(response), reward)
 
 
 def turns_of(mask: Sequence[int]) -> list[tuple[int, int]]:
@@ -118,15 +148,19 @@ def turns_of(mask: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _misfit(prompt: Sequence[int], response: Sequence[int], frame: Frame) -> str:
-    """Why verl can't take the trajectory of a wrapper, which makes its own; empty where it can."""
-    if len(prompt) > frame.max_prompt_length:
-        return f"prompt_tokens has {len(prompt)} tokens, max_prompt_length is {frame.max_prompt_length}"
+def _misfit(prompt: Sequence[int], response: Sequence[int], longest: int) -> str:
+    """Why verl can't take a part; empty where it can."""
+    if len(prompt) > longest:
+        return f"prompt_tokens has {len(prompt)} tokens, max_prompt_length is {longest}"
     return "prompt_tokens is empty" if response and not prompt else ""
 
 
-def _masked(prompt: list[int], response: list[int], reward: float) -> Sample:
-    return Sample(prompt, response, [0] * len(response), [0.0] * len(response), reward)
+def _put_scores(samples: Sequence[Sample], scores: Sequence[float], *, by_turn: bool) -> None:
+    """Give each sample the score of its turn, or all of them, where the agent gave any."""
+    if not any(scores):
+        return
+    for place, sample in enumerate(samples):
+        sample.turn_scores.extend(scores[place : place + 1] if by_turn else scores)
 
 
 def _counts(trajectory: Trajectory, turns: int, *, failed: bool, truncated: bool) -> dict[str, float]:

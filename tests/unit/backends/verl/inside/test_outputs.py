@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from agentic_rl.agents.trajectory import Step, Trajectory
+from agentic_rl.agents.trajectory import Segment, Step, Trajectory
 from agentic_rl.backends.verl.inside.outputs import Frame, Rollout, Sample, rollout_of, turns_of
 
 WHOLE = Frame(max_prompt_length=6, max_response_length=8, stepwise=False, filler=99)
@@ -57,6 +57,30 @@ def test_stepwise_each_turn_is_a_sample_with_all_tokens_before_it_as_prompt() ->
         Sample([1, 2, 3, 4, 5], [6], [1], [-0.4], 0.5, [-1.0]),
     ]
     assert rollout.summary() == made().summary()
+
+
+SEGMENTS = [Segment([1, 2], [3, 4], [1, 1], [-0.1, -0.2]), Segment([1] * 9, [5, 6, 7], [1, 0, 1], [-0.3, 0.0, -0.4])]
+
+
+@pytest.mark.parametrize("frame", [WHOLE, STEPWISE])
+def test_each_part_of_a_trajectory_is_a_sample(frame: Frame) -> None:
+    rollout = made(frame, segments=SEGMENTS)
+    second = [Sample([1] * 9, [5, 6, 7], [1, 0, 1], [-0.3, 0.0, -0.4], 0.5, [0.25, -1.0])]
+    if frame.stepwise:
+        second = [Sample([1] * 9, [5], [1], [-0.3], 0.5), Sample([1] * 9 + [5, 6], [7], [1], [-0.4], 0.5, [0.25, -1.0])]
+    assert rollout.samples == [Sample([1, 2], [3, 4], [1, 1], [-0.1, -0.2], 0.5), *second]
+    assert (rollout.error, rollout.response_length, rollout.counts["turns"]) == ("", 5, 3.0)
+    assert rollout.summary()["written"] == 4
+
+
+def test_a_segment_that_is_longer_than_prompt_and_response_together_fails() -> None:
+    rollout = made(segments=[SEGMENTS[0], Segment([1] * 15, [5], [1])])
+    assert rollout.error == "prompt_tokens has 15 tokens, max_prompt_length is 14"
+
+
+def test_scores_that_nobody_gave_are_not_told() -> None:
+    (sample,) = made(steps=[Step(), Step()]).samples
+    assert sample.turn_scores == []
 
 
 def test_tensors_of_a_wrapper_become_numbers() -> None:
