@@ -14,6 +14,7 @@ from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.errors import AgentFileError
 from agentic_rl.agents.own_lines import constructor_line, own_line
 from agentic_rl.agents.registry import made, registered_since, registrations
+from agentic_rl.agents.released_paths import offer_released_paths
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 
 _METHODS = ("generate_trajectory", "generate_agent_trajectories_async")
@@ -34,6 +35,7 @@ def load_agent_file(path: str | Path, source: bytes | None = None) -> type[BaseE
     """
     file = str(Path(path).absolute())
     before = registrations()
+    offer_released_paths()
     module = _import(file, source)
     classes = _agent_classes(module)
     objects = _agent_objects(module, registered_since(before))

@@ -8,19 +8,20 @@ from typing import Any
 from agentic_rl.agents.trajectory import Trajectory
 
 Completions = Callable[..., Awaitable[dict[str, Any]]]
-"""Takes a completions or chat completions body as keywords; returns the answer in OpenAI's form."""
+"""Takes a completions or chat completions body as keywords, or as one dictionary; returns OpenAI's answer."""
 
 
 class BaseEngineWrapper:
     """Runs agents of another framework. A subclass has one of the two `generate` methods.
 
-    `server_addresses` and `completions` are set after the constructor and before `initialize()`.
+    `server_addresses` and `completions` are set after the constructor and before `initialize()`. A subclass may call
+    this constructor without arguments and set the attributes itself.
     """
 
     def __init__(  # noqa: PLR0917 - existing subclasses pass them by position
         self,
-        agent_name: str,
-        tokenizer: Any,
+        agent_name: str = "",
+        tokenizer: Any = None,
         sampling_params: dict[str, Any] | None = None,
         max_prompt_length: int = 131_072,
         max_response_length: int = 8_192,
@@ -35,9 +36,9 @@ class BaseEngineWrapper:
         self.n_parallel_agents = n_parallel_agents
         self.max_steps = max_steps
         self.server_addresses: list[str] = []
-        """`ip:port` of each OpenAI-compatible server, without scheme; empty where the engine has none."""
+        """`ip:port` of each OpenAI-compatible server, without scheme; empty where none runs."""
         self.completions: list[Completions] = []
-        """One async function for each server."""
+        """One async function for each server; see `Completions`."""
 
     def initialize(self) -> None:
         """Prepare what needs `completions` or `server_addresses`; called once, before the first rollout."""

@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,13 +48,18 @@ class CompletionsFunction:
         self._asked.clear()
         self._answers.clear()
 
-    async def __call__(self, **body: Any) -> dict[str, Any]:
-        """Answer a body given as keywords, in OpenAI's form, with token ids and log-probabilities.
+    async def __call__(self, request: Mapping[str, Any] | None = None, /, **body: Any) -> dict[str, Any]:
+        """Answer a body in OpenAI's form, with token ids and log-probabilities.
+
+        Args:
+            request: the body as one dictionary, as older files pass it.
+            **body: the body as keywords; they win over the dictionary's keys.
 
         Raises:
             ValueError: the body can't be answered; the message names the key.
             RolloutEndedError: the batch that this belongs to has ended.
         """
+        body = {**(request or {}), **body}
         if self._loop is None:
             raise RolloutEndedError("completions was called after its batch had ended")
         if asyncio.get_running_loop() is self._loop:
@@ -99,6 +104,10 @@ class CompletionsFunction:
         digest = zlib.crc32(array("q", request.prompt).tobytes())
         seed = int(request.sampling.get("seed", self._seed))
         return (seed + (digest << 20) + times) % 2**63
+
+    def answers_to(self, prompt: Sequence[int]) -> Sequence[Completion]:
+        """Return what was answered to these tokens in this batch, in the order of the answers."""
+        return self._answers.get(tuple(prompt), ())
 
     def logprobs_of(self, tokens: Sequence[int], mask: Sequence[int]) -> list[float]:
         """Find the log-probabilities of a trajectory among the answers that were given.

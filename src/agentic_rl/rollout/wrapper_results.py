@@ -9,7 +9,7 @@ from typing import Any
 
 from agentic_rl.agents.errors import TrajectoryFieldError
 from agentic_rl.agents.task import Task
-from agentic_rl.agents.trajectory import Step, Trajectory
+from agentic_rl.agents.trajectory import Segment, Step, StepTrajectory, Trajectory
 
 _TOKENS = ("prompt_tokens", "response_tokens", "response_masks")
 
@@ -33,6 +33,27 @@ def in_order(results: object, tasks: Sequence[Task]) -> list[object]:
     if sorted(places, key=str) != sorted(range(len(tasks)), key=str):
         raise TrajectoryFieldError(f"idx: {places[:8]}... are not the places 0 to {len(tasks) - 1} of the tasks")
     return [results[places.index(place)] for place in range(len(tasks))]
+
+
+def lacks_tokens(result: object) -> bool:
+    """Whether a result is of the form that has steps and leaves the tokens to whoever trains."""
+    if not isinstance(result, StepTrajectory) or not result.steps:
+        return False
+    return all(len(_listed(_field(result, name, ()))) == 0 for name in _TOKENS)
+
+
+def with_segments(result: Any, segments: list[Segment]) -> StepTrajectory:
+    """Return a result that lacks tokens with those of its steps; its own are then the last step's."""
+    last = segments[-1]
+    whole: StepTrajectory = replace(
+        result,
+        prompt_tokens=last.prompt_tokens,
+        response_tokens=last.response_tokens,
+        response_masks=last.response_masks,
+        response_logprobs=last.response_logprobs,
+        segments=segments if len(segments) > 1 else [],
+    )
+    return whole
 
 
 def checked(result: object, task: Task) -> Trajectory:
@@ -62,6 +83,7 @@ def checked(result: object, task: Task) -> Trajectory:
         chat_completions=list(_field(result, "chat_completions", None) or []),
         metrics=dict(_field(result, "metrics", None) or {}),
         response_logprobs=logprobs,
+        segments=list(_field(result, "segments", None) or []),
         steps=[_step(step, place) for place, step in enumerate(_field(result, "steps", None) or [])],
     )
 

@@ -14,13 +14,14 @@ from agentic_rl.agents.task import Task
 from agentic_rl.agents.threads import run_in_thread
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.agents.wrapper import BaseEngineWrapper
+from agentic_rl.agents.wrapper_task import WrapperTask
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.completions import CompletionsFunction
 from agentic_rl.rollout.crew import Crew
 from agentic_rl.rollout.engines.base import Engine
 from agentic_rl.rollout.limits import Limits
-from agentic_rl.rollout.wrapper_results import checked, in_order
-from agentic_rl.rollout.wrapper_task import WrapperTask
+from agentic_rl.rollout.wrapper_results import checked, in_order, lacks_tokens, with_segments
+from agentic_rl.rollout.wrapper_steps import segments_of
 
 
 class WrapperRunner:
@@ -40,7 +41,7 @@ class WrapperRunner:
         self._limits = limits
         self._agent_name = agent_name
         self._n_parallel_agents = n_parallel_agents
-        self._tokenizer = chat_format.tokenizer
+        self._format = chat_format
         self._completions = CompletionsFunction(engine, chat_format, limits)
         self._wrapper: BaseEngineWrapper | None = None
         self._making = asyncio.Lock()
@@ -73,7 +74,7 @@ class WrapperRunner:
         try:
             wrapper = self._class(
                 agent_name=self._agent_name,
-                tokenizer=self._tokenizer,
+                tokenizer=self._format.tokenizer,
                 sampling_params={
                     "temperature": limits.temperature,
                     "top_k": limits.top_k,
@@ -112,7 +113,7 @@ class WrapperRunner:
     async def _single(self, wrapper: BaseEngineWrapper, task: Task, crew: Crew[Task, Trajectory]) -> Trajectory:
         try:
             with Deadline(self._limits.trajectory_timeout, "the rollout"):
-                result: Any = wrapper.generate_trajectory(self._view(task))
+                result: Any = wrapper.generate_trajectory(self._view(task), **_queue(wrapper))
                 if inspect.isawaitable(result):
                     result = await result
         except asyncio.CancelledError as error:
@@ -127,6 +128,9 @@ class WrapperRunner:
 
     def _checked(self, result: object, task: Task) -> Trajectory:
         try:
+            if lacks_tokens(result):
+                steps: Any = getattr(result, "steps", ())
+                result = with_segments(result, segments_of(steps, self._format, self._completions.answers_to))
             trajectory = checked(result, task)
         except ValueError as error:
             return self._failed(task, error)
@@ -148,6 +152,11 @@ class WrapperRunner:
 
     def _view(self, task: Task) -> WrapperTask:
         return WrapperTask.of(task, self._agent_name)
+
+
+def _queue(wrapper: BaseEngineWrapper) -> dict[str, None]:
+    """What to pass on beside the task: nothing is streamed, but some methods have no default for it."""
+    return {"stream_queue": None} if "stream_queue" in inspect.signature(wrapper.generate_trajectory).parameters else {}
 
 
 def takes_batches(wrapper: type[BaseEngineWrapper]) -> bool:

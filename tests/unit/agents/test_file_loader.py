@@ -205,3 +205,25 @@ def test_a_file_that_clears_the_import_path_still_loads(tmp_path: Path) -> None:
     assert sys.path == [str(tmp_path)]
     sys.path[:] = kept
     assert isinstance(wrapper, type)
+
+
+@pytest.mark.parametrize("root", ["agentic_rl", "aura"])
+def test_the_module_paths_of_released_files_are_found(tmp_path: Path, root: str) -> None:
+    released = f"{root}.runner.agent_engine_wrapper"
+    text = (
+        f"from {released}.base import Step, StepTrajectory, Trajectory\n"
+        f"from {released}.base_engine_wrapper import AgentTask, BaseEngineWrapper\n"
+        f"import {released}.base_engine_wrapper as again\n\n"
+        "class Mine(again.BaseEngineWrapper):\n"
+        "    def __init__(self, agent_name, tokenizer, sampling_params=None, max_steps=5):\n"
+        "        super().__init__()\n"
+        "        self.agent_name = agent_name\n\n"
+        "    async def generate_trajectory(self, task: AgentTask, stream_queue=None, *args, **kwargs) -> Trajectory:\n"
+        "        return Trajectory(prompt_tokens=[1], response_tokens=[2], response_masks=[1])\n"
+    )
+    wrapper = load_agent_file(write(tmp_path, text))
+    assert isinstance(wrapper, type)
+    assert issubclass(wrapper, BaseEngineWrapper)
+    assert wrapper(agent_name="x", tokenizer=None).agent_name == "x"
+    with pytest.raises(AgentFileError, match=r"No module named 'aura\.trainer'"):
+        load_agent_file(write(tmp_path, "import aura.trainer\n", "other.py"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +13,8 @@ from typing import Any
 import pytest
 import torch
 
-from agentic_rl.agents import AgentFileError, BaseEngineWrapper, Task, Trajectory
+from agentic_rl.agents import AgentFileError, BaseEngineWrapper, Step, StepTrajectory, Task, Trajectory
+from agentic_rl.agents.wrapper_task import WrapperTask
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.driver import Driver
 from rollout_doubles import ScriptedEngine, make_task, make_tokenizer, spelled
@@ -201,3 +204,66 @@ def test_the_newer_form_may_be_plain() -> None:
             return {"prompt_tokens": [1], "response_tokens": [2], "response_masks": [0], "trajectory_reward": 2.0}
 
     assert [(one.trajectory_reward, one.error) for one in run(Plain)] == [(2.0, "")] * 6
+
+
+class Stepwise(BaseEngineWrapper):
+    """The older form in its step mode: conversations in steps, and empty tensors in place of tokens."""
+
+    def generate_agent_trajectories_async(self, tasks: list[dict[str, Any]]) -> list[StepTrajectory]:
+        return asyncio.run(self.all(tasks))
+
+    async def all(self, tasks: list[dict[str, Any]]) -> list[StepTrajectory]:
+        return [await self.one(place, task) for place, task in enumerate(tasks)]
+
+    async def one(self, place: int, task: dict[str, Any]) -> StepTrajectory:
+        messages = list(task["prompt"])
+        steps = []
+        for reward in (0.25, 1.0):
+            choice = (await self.completions[0]({"messages": list(messages), "detokenize": True}))["choices"][0]
+            text = choice["message"]["content"]
+            messages.append({"role": "assistant", "content": text})
+            steps.append(Step(chat_completions=list(messages), model_response=text, reward=reward, done=reward == 1.0))
+            messages.append({"role": "user", "content": "Go on."})
+        empty = torch.tensor([])
+        return StepTrajectory(
+            prompt_tokens=empty,
+            response_tokens=empty,
+            response_masks=empty,
+            idx=place,
+            trajectory_reward=1.25,
+            steps=steps,
+            task=task,
+        )
+
+
+def test_steps_without_tokens_get_those_that_the_policy_sampled() -> None:
+    trajectories = run(Stepwise)
+    assert {one.error for one in trajectories} == {""}
+    first = trajectories[0]
+    assert [step.reward for step in first.steps] == [0.25, 1.0]
+    assert [segment.response_tokens for segment in first.parts()] == [ANSWER, ANSWER]
+    assert [segment.response_masks for segment in first.parts()] == [[1] * len(ANSWER)] * 2
+    assert all(segment.response_logprobs for segment in first.parts())
+    assert first.parts()[0].prompt_tokens == list(FORMAT.initial_ids(TASKS[0].prompt))
+    assert first.response_tokens == ANSWER
+
+
+def test_steps_of_a_text_that_nobody_sampled_are_tokenized_and_steps_without_one_are_told() -> None:
+    class Told(BaseEngineWrapper):
+        async def generate_trajectory(self, task: Any, stream_queue: Any) -> Any:
+            assert stream_queue is None
+            step = Step(chat_completions=[*task["prompt"], {"role": "assistant", "content": "84"}])
+            return StepTrajectory(steps=[step] if task.level else [Step()], trajectory_reward=1.0)
+
+    trajectories = run(Told)
+    assert "steps[0] has no chat_completions, and the trajectory no tokens" in trajectories[0].error
+    assert FORMAT.text(list(trajectories[1].response_tokens)) == "84"
+    assert trajectories[1].response_logprobs == []
+
+
+def test_a_task_has_the_keys_and_attributes_of_both_released_forms() -> None:
+    view = WrapperTask.of(TASKS[3], "math")
+    assert (view["id"], view["question"], view["ground_truth"]) == ("1-1", "q1", "84")
+    assert (view.task_id, view.sample_id, view.iteration, view.prompt_id) == ("1-1", 1, 0, 1)
+    assert (view.agent_name, view.problem, view.content, view.extra_args["level"]) == ("math", "q1", "", 3)
+    assert pickle.loads(pickle.dumps(copy.deepcopy(view))) == view

@@ -16,10 +16,13 @@ class WrapperTask(dict[str, Any]):
         question = next(
             (message.get("content") for message in reversed(task.prompt) if message.get("role") == "user"), ""
         )
+        number = f"{task.idx}-{task.sample}"
         return cls(
             {
                 "problem": question,
                 "question": question,
+                "content": "",
+                "iteration": 0,
                 **task.extra_info,
                 "prompt": [dict(message) for message in task.prompt],
                 "ground_truth": task.ground_truth,
@@ -27,7 +30,8 @@ class WrapperTask(dict[str, Any]):
                 "extra_info": dict(task.extra_info),
                 "extra_args": dict(task.extra_info),
                 "agent_name": agent_name,
-                "task_id": f"{task.idx}-{task.sample}",
+                "id": number,
+                "task_id": number,
                 "idx": task.idx,
                 "prompt_id": task.idx,
                 "sample_id": task.sample,
