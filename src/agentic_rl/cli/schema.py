@@ -1,11 +1,11 @@
-"""`agentic-rl schema flat`: the JSON Schema of a format, for editors and other programs."""
+"""`agentic-rl schema NAME`: the JSON Schema of a format, for editors and other programs."""
 
 from __future__ import annotations
 
 import json
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,26 +14,40 @@ class Name(str, Enum):
     """The formats that have a schema."""
 
     flat = "flat"
+    trajectories = "trajectories"
 
 
 def schema(
-    name: Annotated[Name, typer.Argument(help="The format.")],
+    name: Annotated[Name, typer.Argument(help="A configuration format, or a line of trajectories.jsonl.")],
     write: Annotated[
         bool,
-        typer.Option("--write", help="Write it to flat.schema.json here, and print the line that an editor needs."),
+        typer.Option(
+            "--write", help="Write it to NAME.schema.json here; for flat, print an editor's line."
+        ),
     ] = False,
 ) -> None:
-    """Print the JSON Schema of a configuration format, or write it."""
-    from agentic_rl.config.flat import json_schema
-
-    text = json.dumps(json_schema(), indent=2, ensure_ascii=False)
+    """Print the JSON Schema of a format, or write it."""
+    text = json.dumps(_schema(name), indent=2, ensure_ascii=False)
     if not write:
         typer.echo(text)
         return
     path = Path(f"{name.value}.schema.json")
     _write(path, text)
+    if name is Name.trajectories:
+        typer.echo(f"wrote {path}")
+        return
     typer.echo(f"wrote {path}; the first line of a configuration beside it:", err=True)
     typer.echo(f"# yaml-language-server: $schema=./{path}")
+
+
+def _schema(name: Name) -> dict[str, Any]:
+    if name is Name.flat:
+        from agentic_rl.config.flat import json_schema
+
+        return json_schema()
+    from agentic_rl.view.schema import trajectory_schema
+
+    return trajectory_schema()
 
 
 def _write(path: Path, text: str) -> None:

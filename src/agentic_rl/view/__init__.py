@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentic_rl.view.errors import ViewError
-from agentic_rl.view.export import export
+from agentic_rl.view.export_file import export
 from agentic_rl.view.run import Run, find_run
 from agentic_rl.view.schema import trajectory_schema
 from agentic_rl.view.server import Server

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentic_rl.backends.run_folder import CONFIG, METRICS, VERSIONS
 from agentic_rl.view.errors import ViewError
 
-TRAJECTORIES = "trajectories.jsonl"
+# As `backends.run_folder` and `backends.local.run_folder` name them, which would load half a second of other code.
+METRICS, TRAJECTORIES, CONFIG, VERSIONS = (
+    "metrics.jsonl",
+    "trajectories.jsonl",
+    "config.resolved.yaml",
+    "versions.json",
+)
 DEPTH = 3
 """Levels below a folder that is no run in which runs are looked for: `checkpoints/<project>/<experiment>`."""
 _SHOWN = 8

@@ -26,10 +26,10 @@ def search(index: Index, wanted: str, start: int) -> dict[str, Any]:
     needle = wanted.casefold()
     raw = _ascii_of(wanted)
     hits: list[int] = []
+    row = max(start, 0)
     until = time.monotonic() + SECONDS
     with index.path.open("rb") as file:
-        row = max(start, 0)
-        while time.monotonic() < until:
+        while True:
             with index.reading() as (columns, progress):
                 stop = min(row + _CHUNK, len(columns))
                 places = list(zip(columns.offset[row:stop], columns.length[row:stop], strict=True))
@@ -38,9 +38,8 @@ def search(index: Index, wanted: str, start: int) -> dict[str, Any]:
                 if _contains(file.read(length), needle, raw):
                     hits.append(row)
                 row += 1
-            if not places:
-                return {"hits": hits, "next": None, "generation": progress.generation}
-    return {"hits": hits, "next": row, "generation": progress.generation}
+            if not places or time.monotonic() > until:
+                return {"hits": hits, "next": row if places else None, "generation": progress.generation}
 
 
 def _ascii_of(wanted: str) -> bytes:

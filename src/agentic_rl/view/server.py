@@ -84,17 +84,15 @@ class _Threads6(_Threads):
 def _bound(host: str, port: int | None, handler: type[BaseHTTPRequestHandler]) -> _Threads:
     kind = _Threads6 if ":" in host else _Threads
     try:
+        if port is not None:
+            return kind((host, port), handler)
         try:
-            return kind((host, PORT if port is None else port), handler)
+            return kind((host, PORT), handler)
         except OSError:
-            if port is not None:
-                raise
             return kind((host, 0), handler)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ViewError(
-            f"{host}:{port or PORT} can't be listened on: {reason}; give another --host or --port"
-        ) from None
+    except OSError as error:
+        wanted = f"{host}:{PORT if port is None else port}"
+        raise ViewError(f"{wanted} can't be had: {error.strerror or error}; give another --host or --port") from None
 
 
 def _handler(answers: Answers, access: Access) -> type[BaseHTTPRequestHandler]:

@@ -36,3 +36,12 @@ def test_a_place_that_can_not_be_written_is_one_line(tmp_path: Path, monkeypatch
     shown = CliRunner().invoke(app, ["schema", "flat", "--write"])
     assert shown.exit_code == 1
     assert shown.stderr.startswith("error flat.schema.json can't be written: ")
+
+
+def test_the_schema_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(app, ["schema", "trajectories"]).stdout
+    assert json.loads(printed)["title"] == "A line of trajectories.jsonl"
+    shown = CliRunner().invoke(app, ["schema", "trajectories", "--write"])
+    assert shown.stdout == "wrote trajectories.schema.json\n"
+    assert (tmp_path / "trajectories.schema.json").read_text() == printed

@@ -25,7 +25,7 @@ function groupView(group) {
 function summaryOf(group) {
   const failed = group.failed.filter(Boolean).length;
   const told = [counted(group.rewards.length, "rollout"), `mean reward ${short(group.mean)}`];
-  told.push(group.spread ? `from ${short(Math.min(...group.known))} to ${short(Math.max(...group.known))}` : "all rewards equal: nothing is learned from this group");
+  if (group.rewards.length > 1) told.push(group.spread ? `from ${short(Math.min(...group.known))} to ${short(Math.max(...group.known))}` : "all rewards equal: nothing is learned from this group");
   if (failed) told.push(`${failed} failed`);
   if (group.computed) told.push("advantages computed from the rewards");
   return [told.join(", ")];

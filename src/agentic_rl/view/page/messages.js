@@ -18,14 +18,14 @@ function messageCard(message, part) {
   const heading = el("h4", null, message.name ? `${message.role} · ${message.name}` : message.role);
   const finish = message.finish_reason;
   if (finish && finish !== "stop" && finish !== "tool_calls") heading.append(el("span.badge.warn", null, finish));
-  const body = message.turn && part ? writtenBody(message, part) : [...plainBody(message), ...(message.calls || []).map(callCard)];
+  const body = message.turn && part && part.texts ? writtenBody(message, part) : [...plainBody(message), ...(message.calls || []).map(callCard)];
   return el(`article.message.${role}`, null, heading, ...body);
 }
 
 // A turn of the policy is shown as its tokens: they are what it wrote. Those of its tool calls are folded.
 function writtenBody(message, part) {
   const [start, stop] = message.turn;
-  if (!message.calls || !part.texts) return [tokenRun(part, start, stop), ...(message.calls || []).map(callCard)];
+  if (!message.calls) return [tokenRun(part, start, stop)];
   const from = callsBegin(message, part);
   const calls = message.calls.map((call) => `${call.name}(${brief(call.arguments)})`).join(", ");
   const box = el("details.fold.call", null, el("summary", null, calls, leastProbable(part, from, stop)));
