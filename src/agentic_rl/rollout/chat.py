@@ -6,7 +6,6 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,14 +32,15 @@ class Dialog:
         self.schemas = schemas
         self._template = template
         self._formats = formats
+        self._cache = formats.cache
         self._kinds = object(), object(), object()
         if not template.shows_tools():
             _LOGGER.warning("the chat template does not show tools to the policy; describe them in the prompt")
 
     def prompt_ids(self, messages: Sequence[Message]) -> Ids:
         """Return the ids of a conversation up to where the policy's first token goes."""
-        key = _key(messages)
-        return self._formats.cache.get(self._kinds[0], key, partial(self._encode_prompt, key))
+        key = self._kinds[0], _key(messages)
+        return self._cache.find(key) or self._cache.keep(key, self._encode_prompt(key[1]))
 
     def suffix_ids(self, follow_up: Sequence[Message], *, thoughts: bool = False) -> Ids:
         """Return the ids between a reply of the policy and its next turn; the first is the end-of-turn token.
@@ -52,9 +52,8 @@ class Dialog:
         Raises:
             HistoryRewrittenError: the template would show the policy an earlier reply changed.
         """
-        key = _key(follow_up)
-        kind = self._kinds[2 if thoughts else 1]
-        return self._formats.cache.get(kind, key, partial(self._encode_suffix, key, thoughts))
+        key = self._kinds[2 if thoughts else 1], _key(follow_up)
+        return self._cache.find(key) or self._cache.keep(key, self._encode_suffix(key[1], thoughts))
 
     def read(self, text: str) -> tuple[str, list[ParsedCall]]:
         """Split a reply into its content and its calls; thoughts are content, and a call in them is none."""

@@ -58,7 +58,8 @@ class Limits:
         if not asked.keys() <= _OF_A_CALL:
             unknown = ", ".join(sorted(asked.keys() - _OF_A_CALL))
             raise TypeError(f"chat() does not know {unknown}; a call may choose {', '.join(sorted(_OF_A_CALL))}")
-        asked = {name: value for name, value in asked.items() if value is not None}
+        if asked:
+            asked = {name: value for name, value in asked.items() if value is not None}
         params = SamplingParams(
             max_tokens=min(asked.get("max_tokens", self.max_tokens), self.max_tokens, room),
             temperature=0.0 if task.greedy else asked.get("temperature", self.temperature),

@@ -21,7 +21,7 @@ from agentic_rl.rollout.stops import cut_at_stop, text_before_stop
 from agentic_rl.rollout.tool_calls import as_openai
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Reply:
     """A turn of the policy."""
 
@@ -39,7 +39,7 @@ class Reply:
     """Where it was recorded."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Call:
     """A call of the policy that has been prepared."""
 
@@ -281,7 +281,9 @@ class Conversation:
         if 0 <= call.turn < len(branch.turns) - 1:
             branch = branch.fork(call.turn)
         self._finish = "length" if completion.finish_reason == "length" else "done"
-        text = text_before_stop(self._format.text(completion.tokens), stop)
+        text = self._format.text(completion.tokens)
+        if stop:
+            text = text_before_stop(text, stop)
         message = self._message(branch.dialog or self._format.dialog(), text)
         branch.show(call.shown, call.messages)
         branch.write(completion.tokens, completion.logprobs, message, text)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 
 Ids = tuple[int, ...]
 Key = tuple[object, str]
+"""What the ids are for, and the text."""
 
 
 class TextCache:
@@ -20,17 +20,19 @@ class TextCache:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def get(self, kind: object, text: str, encode: Callable[[], Ids]) -> Ids:
-        """Return the ids of a text, which `encode` gives where they are not known."""
-        key = (kind, text)
+    def find(self, key: Key) -> Ids | None:
+        """Return the ids of a text, where they are known."""
         ids = self._ids.get(key)
         if ids is not None:
             self._ids.move_to_end(key)
-            return ids
-        ids = encode()
-        if len(text) <= self._capacity // 8:
+        return ids
+
+    def keep(self, key: Key, ids: Ids) -> Ids:
+        """Remember the ids of a text, unless it is so long that many others would have to go; return them."""
+        length = len(key[1])
+        if length <= self._capacity // 8:
             self._ids[key] = ids
-            self._size += len(text)
+            self._size += length
             while self._size > self._capacity:
                 (_, oldest), _ = self._ids.popitem(last=False)
                 self._size -= len(oldest)

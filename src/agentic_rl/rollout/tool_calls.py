@@ -27,6 +27,8 @@ def as_openai(call: ParsedCall, call_id: str) -> dict[str, Any]:
 
 def without_thoughts(text: str) -> tuple[str, str]:
     """Split a reply into its thoughts, tags included, and the rest: a call in a thought is none."""
+    if "think>" not in text:
+        return "", text
     if _THOUGHT_ENDS in text:
         thoughts, tag, rest = text.partition(_THOUGHT_ENDS)
         return thoughts + tag, rest

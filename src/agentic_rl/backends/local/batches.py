@@ -3,7 +3,7 @@
 A mini batch is one optimizer update, a micro batch one forward pass; how the work is split into micro batches does
 not change the update.
 
-Shape suffixes: B samples, N tokens that the policy wrote (flat, sample after sample).
+Shape suffixes: B samples, T trajectories, N tokens that the policy wrote (flat, sample after sample).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentic_rl.backends.local.layout import Layout, Member, MicroBatch
 
 @dataclass
 class Sample:
-    """One rollout, ready to learn from."""
+    """One sequence of a rollout, ready to learn from; most rollouts have just one."""
 
     tokens: list[int]
     """Prompt and response; there is at least one token of prompt."""
@@ -35,6 +35,9 @@ class Sample:
     """The prompt's number; rollouts of one prompt share it."""
     failed: bool = False
     """The rollout broke: left out of its group's statistics and not learned from."""
+    trajectory: int | None = None
+    """The number of the trajectory that this is a part of. Parts share its reward, and its group's statistics count it
+    once. None: the sample is a whole one."""
 
 
 class StepBatch:
@@ -59,6 +62,11 @@ class StepBatch:
         self.rewards_B = torch.tensor([sample.reward for sample in samples], dtype=torch.float64, device=device)
         self.groups_B = torch.tensor([sample.group for sample in samples], dtype=torch.long, device=device)
         self.failed_B = torch.tensor([sample.failed for sample in samples], dtype=torch.bool, device=device)
+        numbers, firsts = _trajectories(samples)
+        self.trajectory_B = torch.tensor(numbers, dtype=torch.long, device=device)
+        """The trajectory of each sample, from 0."""
+        self.first_T = torch.tensor(firsts, dtype=torch.long, device=device)
+        """The first sample of each trajectory."""
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -100,6 +108,20 @@ def mini_batches(groups: Sequence[int], size: int, generator: torch.Generator) -
     order = torch.randperm(len(names), generator=generator)
     parts = order.tensor_split(max(1, -(-len(names) // size)))
     return [[row for place in part.tolist() for row in members[names[place]]] for part in parts]
+
+
+def _trajectories(samples: Sequence[Sample]) -> tuple[list[int], list[int]]:
+    """The trajectory of each sample, and the first sample of each trajectory."""
+    first: dict[tuple[str, int], int] = {}
+    numbers: list[int] = []
+    firsts: list[int] = []
+    for row, sample in enumerate(samples):
+        name = ("whole", row) if sample.trajectory is None else ("part of", sample.trajectory)
+        if name not in first:
+            first[name] = len(firsts)
+            firsts.append(row)
+        numbers.append(first[name])
+    return numbers, firsts
 
 
 def _written_positions(samples: Sequence[Sample]) -> list[Tensor]:

@@ -148,10 +148,10 @@ class Learner:
         """What is known of every token before the first update: old log-probability and advantage."""
         sampled_N = batch.sampled_logprobs()
         old_logprobs_N = self._logprobs(batch, range(len(batch))) if sampled_N is None else sampled_N
-        rewards_B = batch.rewards_B
+        penalty_B = torch.zeros_like(batch.rewards_B)
         if self._reference and self._config.use_kl_in_reward:
-            rewards_B = rewards_B - self._kl_penalty(self._reference, batch, old_logprobs_N, metrics)
-        advantages_B = group_relative_advantages(rewards_B, batch.groups_B, batch.failed_B)
+            penalty_B = self._kl_penalty(self._reference, batch, old_logprobs_N, metrics)
+        advantages_B = _advantages(batch, penalty_B)
         chosen_N = torch.zeros_like(old_logprobs_N, dtype=torch.bool)
         return Evidence(old_logprobs_N, advantages_B[batch.sample_N], chosen_N, recomputed=sampled_N is None)
 
@@ -233,6 +233,13 @@ def _kl_controller(config: FlatConfig) -> KLController:
     if config.kl_ctrl_type == "adaptive":
         return AdaptiveKLController(config.kl_coef, config.kl_target, config.kl_horizon)
     return FixedKLController(config.kl_coef)
+
+
+def _advantages(batch: StepBatch, penalty_B: Tensor) -> Tensor:
+    """The advantage of each sample: that of its trajectory, which pays the penalties of all its parts. Shape (B,)."""
+    first_T, trajectory_B = batch.first_T, batch.trajectory_B
+    rewards_T = batch.rewards_B[first_T].index_add(0, trajectory_B, penalty_B, alpha=-1)
+    return group_relative_advantages(rewards_T, batch.groups_B[first_T], batch.failed_B[first_T])[trajectory_B]
 
 
 def _token_weights(batch: StepBatch, rows: list[int], mode: LossAggregation) -> Tensor:

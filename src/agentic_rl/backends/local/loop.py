@@ -19,7 +19,7 @@ from agentic_rl.backends.local.data import DataOrder, TaskTable, rollout_seed
 from agentic_rl.backends.local.evaluation import Roll, evaluate
 from agentic_rl.backends.local.learner import NonFiniteLossError
 from agentic_rl.backends.local.progress import Progress
-from agentic_rl.backends.local.rollouts import rollout_metrics, to_sample
+from agentic_rl.backends.local.rollouts import rollout_metrics, to_samples
 from agentic_rl.backends.local.run_folder import FAILED_BATCH, LocalRunFolder
 from agentic_rl.backends.local.settings import evaluation_due
 from agentic_rl.backends.local.trajectory_log import TrajectoryLog
@@ -65,7 +65,7 @@ class TrainingLoop:
         self._interrupts = interrupts
         self._total = total
         self._order = DataOrder(len(parts.tasks), section.train_batch_size, config.seed)
-        self._trajectories = TrajectoryLog(folder.trajectories, total)
+        self._trajectories = TrajectoryLog(folder.trajectories, total, by_reward=not config.use_kl_in_reward)
         self._random = random_states.capture()
         self._saved = (progress.step, progress.evaluated)
 
@@ -130,7 +130,7 @@ class TrainingLoop:
     def _learn(self, step: int, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         rng = torch.Generator().manual_seed(rollout_seed(self._config.seed, step, -1, -1))
         try:
-            return self._parts.learned.learner.update([to_sample(trajectory) for trajectory in trajectories], rng)
+            return self._parts.learned.learner.update(to_samples(trajectories), rng)
         except NonFiniteLossError as error:
             raise diverged(f"step {step}", error, self._folder) from error
 

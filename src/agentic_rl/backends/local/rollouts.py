@@ -7,26 +7,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentic_rl.agents.task import Task
-from agentic_rl.agents.trajectory import Trajectory, token_list
+from agentic_rl.agents.trajectory import Segment, Trajectory, token_list
 from agentic_rl.backends.local.batches import Sample
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of the lines in trajectories.jsonl; raised when a field changes its meaning or goes away."""
 LOGPROB_DIGITS = 5
 """Digits after the point in trajectories.jsonl; learning uses the full numbers."""
 
 
-def to_sample(trajectory: Trajectory) -> Sample:
-    """What the learner needs of a trajectory; its group is the trajectory's `idx`."""
-    prompt, response = token_list(trajectory.prompt_tokens), token_list(trajectory.response_tokens)
+def to_samples(trajectories: Sequence[Trajectory]) -> list[Sample]:
+    """What the learner needs of trajectories, one sample for each part; a group is the trajectories of one `idx`."""
+    return [
+        _sample(trajectory, part, number)
+        for number, trajectory in enumerate(trajectories)
+        for part in trajectory.parts()
+    ]
+
+
+def _sample(trajectory: Trajectory, part: Segment, number: int) -> Sample:
+    prompt, response = token_list(part.prompt_tokens), token_list(part.response_tokens)
     return Sample(
         tokens=prompt + response,
         prompt_length=len(prompt),
-        mask=token_list(trajectory.response_masks),
-        logprobs=list(trajectory.response_logprobs),
+        mask=token_list(part.response_masks),
+        logprobs=list(part.response_logprobs),
         reward=trajectory.trajectory_reward,
         group=trajectory.idx,
         failed=bool(trajectory.error),
+        trajectory=number,
     )
 
 
@@ -34,9 +43,10 @@ def rollout_metrics(trajectories: Sequence[Trajectory], seconds: float) -> dict[
     """Rewards, lengths and speed of one step. Failed rollouts count in `reward/failed_fraction` alone."""
     whole = [trajectory for trajectory in trajectories if not trajectory.error]
     rewards = [trajectory.trajectory_reward for trajectory in whole] or [0.0]
-    lengths = [len(trajectory.response_tokens) for trajectory in whole] or [0]
-    turns = [_turns(trajectory) for trajectory in whole] or [0]
-    written = sum(sum(token_list(trajectory.response_masks)) for trajectory in trajectories)
+    lengths = [sum(len(part.response_tokens) for part in trajectory.parts()) for trajectory in whole] or [0]
+    turns = [sum(map(_turns, trajectory.parts())) for trajectory in whole] or [0]
+    parts = [part for trajectory in trajectories for part in trajectory.parts()]
+    written = sum(sum(token_list(part.response_masks)) for part in parts)
     return {
         "reward/mean": statistics.fmean(rewards),
         "reward/std": statistics.pstdev(rewards),
@@ -44,19 +54,22 @@ def rollout_metrics(trajectories: Sequence[Trajectory], seconds: float) -> dict[
         "response_length/mean": statistics.fmean(lengths),
         "response_length/max": float(max(lengths)),
         "turns/mean": statistics.fmean(turns),
+        "samples/mean": len(parts) / len(trajectories),
         "rollout/tokens_per_second": written / seconds if seconds > 0 else 0.0,
         "time/rollout": seconds,
     }
 
 
-def _turns(trajectory: Trajectory) -> int:
+def _turns(part: Segment) -> int:
     """How often the policy began to write: the starts of runs of 1 in the mask."""
-    mask = token_list(trajectory.response_masks)
+    mask = token_list(part.response_masks)
     return sum(1 for before, now in zip([0, *mask], mask, strict=False) if now and not before)
 
 
-def trajectory_record(trajectory: Trajectory, task: Task, step: int) -> Mapping[str, Any]:
-    """One line of trajectories.jsonl; docs/trajectories.md describes the fields."""
+def trajectory_record(
+    trajectory: Trajectory, task: Task, step: int, advantage: float | None = None
+) -> Mapping[str, Any]:
+    """One line of trajectories.jsonl; docs/trajectories.md describes the fields. `advantage` None: not known."""
     return {
         "schema": SCHEMA_VERSION,
         "step": step,
@@ -64,11 +77,19 @@ def trajectory_record(trajectory: Trajectory, task: Task, step: int) -> Mapping[
         "sample": task.sample,
         "data_source": task.data_source,
         "reward": trajectory.trajectory_reward,
+        **({} if advantage is None else {"advantage": round(advantage, LOGPROB_DIGITS)}),
         "finish_reason": trajectory.finish_reason,
         "error": trajectory.error,
         "messages": trajectory.chat_completions,
-        "prompt_tokens": token_list(trajectory.prompt_tokens),
-        "response_tokens": token_list(trajectory.response_tokens),
-        "response_mask": token_list(trajectory.response_masks),
-        "response_logprobs": [round(logprob, LOGPROB_DIGITS) for logprob in trajectory.response_logprobs],
+        **_tokens(trajectory),
+        "segments": [_tokens(segment) for segment in trajectory.segments],
+    }
+
+
+def _tokens(part: Segment | Trajectory) -> dict[str, Any]:
+    return {
+        "prompt_tokens": token_list(part.prompt_tokens),
+        "response_tokens": token_list(part.response_tokens),
+        "response_mask": token_list(part.response_masks),
+        "response_logprobs": [round(logprob, LOGPROB_DIGITS) for logprob in part.response_logprobs],
     }

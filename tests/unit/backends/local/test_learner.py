@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import logging
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
 from transformers import PreTrainedModel
 
-from agentic_rl.backends.local.batches import Sample
-from agentic_rl.backends.local.learner import Learner, NonFiniteLossError
+from agentic_rl.algorithms.advantages import group_relative_advantages
+from agentic_rl.backends.local.batches import Sample, StepBatch
+from agentic_rl.backends.local.layout import Layout
+from agentic_rl.backends.local.learner import Learner, NonFiniteLossError, _advantages
 from agentic_rl.backends.local.objective import Objective
 from learning_doubles import (
     largest_difference,
@@ -142,6 +145,23 @@ def test_failed_samples_are_not_learned_from():
     broken = Sample([1, 2, 3], 1, [1, 1], reward=50.0, group=0, failed=True)
     with_failure, _ = update_once([*samples, broken])
     assert largest_difference(clean, with_failure) < 1e-7
+
+
+def test_parts_of_one_trajectory_count_once_in_their_group():
+    whole = [Sample([3, 4, 5, token, 6], 3, [1, 1], [], reward) for token, reward in ((7, 1.0), (8, 0.0), (9, 0.0))]
+    shown = [Sample([3, 4, 5], 2, [0], [], 1.0, trajectory=0) for _ in range(5)]  # parts that teach nothing themselves
+    clean, _ = update_once(whole)
+    divided, _ = update_once([replace(whole[0], trajectory=0), *shown, *whole[1:]])
+    assert largest_difference(clean, divided) < 1e-7
+
+
+def test_every_part_has_the_advantage_of_its_trajectory():
+    parts = [Sample([1, 2, 3], 1, [1, 1], [], 1.0, trajectory=4) for _ in range(2)]
+    other = Sample([1, 2, 3], 1, [1, 1], [], 0.0, trajectory=2)
+    batch = StepBatch([parts[0], other, parts[1]], Layout(0), torch.device("cpu"))
+    penalty_B = torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64)
+    expected = group_relative_advantages(torch.tensor([0.0, -0.5]), torch.tensor([0, 0]))
+    assert _advantages(batch, penalty_B).tolist() == [expected[0], expected[1], expected[0]]
 
 
 @pytest.mark.parametrize("samples", [[], [Sample([1, 2], 1, [1], failed=True)]], ids=["none", "all failed"])
