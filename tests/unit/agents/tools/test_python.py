@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from agentic_rl.agents import ToolResult
-from agentic_rl.agents.tools.python import python_tool
+from agentic_rl.agents.tools.python import python_tool, weak_is_allowed
 from agentic_rl.agents.tools.sandbox import Limits, Sandbox, SandboxError
 from agentic_rl.agents.tools.sandbox_call import Outcome
 
@@ -32,6 +32,17 @@ class Fixed:
 )
 def test_the_model_reads_what_the_program_printed_and_why_it_was_stopped(outcome, expected):
     assert asyncio.run(python_tool(Fixed(outcome)).call({"code": "x"})) == expected
+
+
+@pytest.mark.parametrize(("value", "weak"), [("", False), ("full", False), (" weak ", True)])
+def test_the_environment_allows_a_weak_sandbox(value, weak):
+    assert weak_is_allowed({"AGENTIC_RL_SANDBOX": value}) is weak
+    assert weak_is_allowed({}) is False
+
+
+def test_another_strength_is_refused():
+    with pytest.raises(ValueError, match="AGENTIC_RL_SANDBOX is 'none'; it must be full or weak"):
+        weak_is_allowed({"AGENTIC_RL_SANDBOX": "none"})
 
 
 def test_the_model_reads_what_the_tool_is_for():
