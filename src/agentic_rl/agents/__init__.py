@@ -19,6 +19,7 @@ from agentic_rl.agents.file_loader import load_agent_file
 from agentic_rl.agents.mcp import McpServer
 from agentic_rl.agents.memory import MemoryConfig, MemorySummary
 from agentic_rl.agents.registry import agent_names, find_agent, register_agent
+from agentic_rl.agents.rllm import RllmAgent
 from agentic_rl.agents.task import Message, Task
 from agentic_rl.agents.tool import Tool, ToolResult, tool
 from agentic_rl.agents.tool_agent import ToolAgent
@@ -45,6 +46,7 @@ __all__ = [
     "Message",
     "Observation",
     "PromptTooLongError",
+    "RllmAgent",
     "RolloutEndedError",
     "Step",
     "StepLimitError",

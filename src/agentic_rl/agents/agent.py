@@ -42,6 +42,20 @@ class ChatModel(Protocol):
         """
         ...
 
+    async def ask(self, messages: Sequence[Message], **sampling: Any) -> tuple[Message, str]:
+        """Let the policy answer a conversation that need not continue the earlier ones, without tools.
+
+        For agents that choose anew what the policy is shown. Messages that do continue an earlier call keep its tokens;
+        others begin a new segment of the trajectory, which is learned from as well.
+
+        Returns:
+            The assistant's message as of `chat`, and the whole text that the policy wrote, calls of tools included.
+
+        Raises:
+            BudgetExhaustedError, LateError: as with `chat`.
+        """
+        ...
+
     def reward_step(self, reward: float) -> None:
         """Note what the latest turn earned; notes on one turn add up.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,10 +15,12 @@ from typing import Any, TypeVar, overload
 from agentic_rl.agents.agent import Agent
 from agentic_rl.agents.errors import AgentFileError, DuplicateAgentError, UnknownAgentError
 from agentic_rl.agents.own_lines import own_line
+from agentic_rl.agents.rllm import RLLM, agent_of_rllm
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.config.agent_names import AGENT_GROUP as GROUP
 from agentic_rl.config.agent_names import REGISTERED_AGENTS
 
+_LOGGER = logging.getLogger(__name__)
 Found = Agent | type[BaseEngineWrapper]
 """An agent, or the class of a wrapper, which is made when training starts."""
 Source = Found | Callable[[], Agent]
@@ -67,11 +70,16 @@ def agent_names() -> list[str]:
     return sorted({*_BUILT_IN, *_registered, *(point.name for point in entry_points(group=GROUP))})
 
 
-def find_agent(name: str) -> Found:
+def find_agent(name: str, *, engine: str = "") -> Found:
     """Make the agent called `name`, or return its class if that is a wrapper's.
 
     A name with a colon is a place: `package.module:Class`, or another attribute of the module that is an agent or makes
     one. The module is imported; it has to be installed, or to be on the PYTHONPATH.
+
+    Args:
+        name: of the agent, or its place.
+        engine: `agent_engine` of a configuration, where it has one. Agents run on this package's own driver under any;
+            with `rllm`, a name that only the package rllm knows is that agent of rllm.
 
     Raises:
         UnknownAgentError: there is none; the message has the names that there are, the nearest first.
@@ -82,8 +90,13 @@ def find_agent(name: str) -> Found:
     if ":" in name:
         return _made(name, _Entry(name, lambda: _at(name)))
     claims = _claims(name)
+    if engine == RLLM and claims:
+        _LOGGER.info("agent_engine rllm: %s is found without rllm and runs on this package's own driver", name)
     if not claims:
-        raise _unknown(name)
+        foreign = agent_of_rllm(name) if engine == RLLM else None
+        if foreign is None:
+            raise _unknown(name)
+        return foreign
     if len(claims) > 1:
         raise _duplicate(name, [claim.place for claim in claims])
     return _made(name, claims[0])

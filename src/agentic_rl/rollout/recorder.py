@@ -55,6 +55,12 @@ class Recorder:
         self._branch = reply.branch
         return reply.message
 
+    async def ask(self, messages: Sequence[Message], **sampling: Any) -> tuple[Message, str]:
+        """Let the policy answer any conversation; see `ChatModel.ask`."""
+        reply = await self.conversation.complete(messages, None, **sampling)
+        self._branch = reply.branch
+        return reply.message, reply.text
+
     def reward_step(self, reward: float) -> None:
         """Note what the latest turn earned; see `ChatModel.reward_step`."""
         self._step_rewards.note(self.metrics["turns"], reward)
