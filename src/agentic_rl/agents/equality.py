@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from fractions import Fraction
+
+from agentic_rl.agents.verifier import VERIFIER
 
 MAX_CHARACTERS = 300
 """Longer answers equal only what is spelled the same: comparing them symbolically may take for ever."""
 
-_SECONDS = 2
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:/[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _FRACTION = re.compile(r"([+-]?)\\[dt]?frac\{([+-]?[0-9]+)\}\{([0-9]+)\}")
@@ -40,8 +40,14 @@ def same_answer(answer: str, truth: str) -> bool:
     """Compare by spelling, then as plain numbers; only other mathematics goes to math-verify.
 
     An answer that is compared to a plain number must be a number itself: `12*7` is not the answer 84, although
-    math-verify would call them equal. Its import costs 0.4 CPU seconds, so it is put off until it matters.
+    math-verify would call them equal. It may block for seconds: see `compared`.
     """
+    same = compared(answer, truth)
+    return VERIFIER.equal(_bare(answer), _bare(truth)) if same is None else same
+
+
+def compared(answer: str, truth: str) -> bool | None:
+    """Do the part of `same_answer` that takes microseconds; None: only math-verify can tell."""
     answer, truth = _bare(answer), _bare(truth)
     if answer == truth:
         return True
@@ -50,7 +56,7 @@ def same_answer(answer: str, truth: str) -> bool:
         number = _number(answer)
         if number is not None or not _COMMAND.search(answer):
             return number == right
-    return _verified(answer, truth)
+    return False if max(len(answer), len(truth)) > MAX_CHARACTERS else None
 
 
 def _bare(text: str) -> str:
@@ -68,16 +74,3 @@ def _number(text: str) -> Fraction | None:
     if not divisor:
         return Fraction(whole)
     return Fraction(whole) / int(divisor) if int(divisor) else None
-
-
-def _verified(answer: str, truth: str) -> bool:
-    if max(len(answer), len(truth)) > MAX_CHARACTERS:
-        return False
-    if threading.current_thread() is not threading.main_thread():
-        return False  # its time-outs need signals, and without them one answer could hang the run
-    try:
-        from math_verify import parse, verify  # type: ignore[import-untyped]  # it ships no types
-    except ImportError:
-        return False
-    gold = parse(f"${truth}$", parsing_timeout=_SECONDS)
-    return bool(verify(gold, parse(f"${answer}$", parsing_timeout=_SECONDS), timeout_seconds=_SECONDS))

@@ -27,7 +27,11 @@ Source = Found | Callable[[], Agent]
 """An agent, a class of agents or wrappers, or another function without arguments that makes an agent."""
 Registered = TypeVar("Registered", bound=Source)
 
-_BUILT_IN = {"math": "agentic_rl.agents.builtin.math:MathAgent"}
+_BUILT_IN = {
+    "gym": "agentic_rl.agents.builtin.gym:GymAgent",
+    "math": "agentic_rl.agents.builtin.math:MathAgent",
+    "search_r1": "agentic_rl.agents.builtin.search_r1:SearchR1Agent",
+}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-BUILTIN_AGENTS = ("math",)
+from agentic_rl.config.agent_places import is_place, place_problem
+
+BUILTIN_AGENTS = ("gym", "math", "search_r1")
+BUILTIN_WITH_TOOLS = ("math",)
+"""Those whose policy calls tools in the form of the chat template."""
 AGENT_GROUP = "agentic_rl.agents"
 """The entry point group under which installed packages offer agents."""
 
@@ -11,7 +15,9 @@ REGISTERED_AGENTS: set[str] = set()
 
 
 def is_known_agent(name: str) -> bool:
-    """Whether an agent of this name is built in, registered or installed."""
+    """Whether an agent of this name is built in, registered or installed, or may be at the place that it is."""
+    if is_place(name):
+        return not place_problem(name)
     if name in BUILTIN_AGENTS or name in REGISTERED_AGENTS:
         return True
     from importlib.metadata import entry_points

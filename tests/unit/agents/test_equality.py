@@ -69,9 +69,15 @@ def test_plain_numbers_never_import_the_verifier() -> None:
     assert shown.strip() == "[True, False, False, False, False, False] False"
 
 
-def test_outside_the_main_thread_only_cheap_comparisons_count() -> None:
+def test_any_thread_may_compare() -> None:
     found = []
-    thread = threading.Thread(target=lambda: found.append((same_answer("x+1", "1+x"), same_answer("2.0", "2"))))
+    thread = threading.Thread(target=lambda: found.append((same_answer("x+1", "1+x"), same_answer("x+2", "1+x"))))
     thread.start()
     thread.join()
-    assert found == [(False, True)]
+    assert found == [(True, False)]
+
+
+@pytest.mark.parametrize("answer", ["\ud800", "9^{9^{9^{9}}}", "\n", r"\frac" * 40, "\0"])
+def test_hostile_answers_are_wrong_and_the_next_one_is_compared(answer: str) -> None:
+    assert same_answer(answer, "x+1") is False
+    assert same_answer("x+1", "1+x") is True

@@ -65,11 +65,13 @@ def test_classes_instances_and_functions_can_be_registered() -> None:
     assert isinstance(find_agent("as_class"), One)
     assert find_agent("as_instance") is instance
     assert isinstance(find_agent("as_function"), Two)
-    assert registry.agent_names() == ["as_class", "as_function", "as_instance", "math"]
+    assert registry.agent_names() == ["as_class", "as_function", "as_instance", "gym", "math", "search_r1"]
 
 
 def test_an_unknown_name_says_which_is_near() -> None:
-    with pytest.raises(UnknownAgentError, match=r"no agent is called 'maht'; did you mean 'math'\? Known: math\."):
+    with pytest.raises(
+        UnknownAgentError, match=r"no agent is called 'maht'; did you mean 'math'\? Known: gym, math, search_r1\."
+    ):
         find_agent("maht")
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from agentic_rl.config.agent_file.reading import MAX_BYTES as MAX_AGENT_BYTES
-from agentic_rl.config.agent_names import BUILTIN_AGENTS
+from agentic_rl.config.agent_names import BUILTIN_WITH_TOOLS
 from agentic_rl.config.artifacts.chat_template import check_template
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.model_config import read_config
@@ -60,10 +60,10 @@ def _template(folder: Folder, files: Mapping[str, int], request: Request, *, nee
 
 
 def _has_tools(request: Request) -> bool:
-    """Whether the agent has tools, as far as its text tells; the built-in agents all have some."""
+    """Whether the agent has tools, as far as its text tells."""
     agent = request.checked.get(AGENT_FILE)
     if agent is None:
-        return request.values.get("agent_name") in BUILTIN_AGENTS
+        return request.values.get("agent_name") in BUILTIN_WITH_TOOLS
     with contextlib.suppress(OSError), agent.open() as file:
         return _TOOLS.search(file.read(MAX_AGENT_BYTES)) is not None
     return False

@@ -209,7 +209,7 @@ def test_keys_that_only_mindspeed_requires(check: Check) -> None:
 
 def test_unknown_agent_is_named_where_it_is_written(check: Check) -> None:
     near = only(check("verl", agent_name="maths"), "ARL027")
-    assert near.message.startswith("agent_name 'maths' is not built in (math)")
+    assert near.message.startswith("agent_name 'maths' is not built in (gym, math, search_r1)")
     assert near.hint.startswith("did you mean math? Or name its file: `agent_engine_wrapper_path: ...`")
     far = only(check("verl", lr=1.0e-6, agent_name="mine"), "ARL027")
     assert far.hint == "add `agent_engine_wrapper_path: ...` at the top level"
