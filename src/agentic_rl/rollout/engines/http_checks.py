@@ -9,7 +9,7 @@ from typing import Any
 from agentic_rl.rollout.engines.base import SamplingParams
 from agentic_rl.rollout.engines.http_answers import lacks_token_ids, read_answer, write_body
 from agentic_rl.rollout.engines.http_faults import ServerFaultError, ServerUnsuitableError
-from agentic_rl.rollout.engines.http_wire import Wire
+from agentic_rl.rollout.engines.http_servers import Server
 
 CHECK_SECONDS = 10.0
 """How long a server may take to say that it is well."""
@@ -27,21 +27,23 @@ class Abilities:
     processed_logprobs: bool
 
 
-async def check(wire: Wire, url: str, model: str | None) -> Abilities:
+async def check(server: Server, model: str | None, seconds: float) -> Abilities:
     """Ask a server for its models and for a few tokens.
 
     Args:
-        wire: the connections.
-        url: the server.
+        server: which one.
         model: the name under which it serves the model; None: the only one that it has.
+        seconds: how long it may take for the tokens.
 
     Raises:
         ServerUnsuitableError: it works, but can't be used; the message says what would help.
         ServerFaultError: it does not work now.
         ServerRefusedError: it wants another key.
     """
-    name, longest = _chosen(url, _read(url, await wire.get(f"{url}/v1/models", _LIMIT, CHECK_SECONDS)), model)
-    payload = await wire.post(f"{url}/v1/completions", write_body(name, [0], _PROBE), _LIMIT)
+    url, wire = server.url, server.wire
+    name, longest = _chosen(url, _read(url, await wire.get("/v1/models", limit=_LIMIT, seconds=CHECK_SECONDS)), model)
+    body = write_body(name, [0], _PROBE)
+    payload = await wire.post("/v1/completions", body, limit=_LIMIT, seconds=seconds)
     if lacks_token_ids(_read(url, payload)):
         raise ServerUnsuitableError(
             f"{url} answers without token ids, so what the policy sampled would have to be tokenized again; serve the "

@@ -15,11 +15,12 @@ from agentic_rl.rollout.engines.http_faults import (
     Backoff,
     NoServerError,
     ServerFaultError,
+    ServerGoneError,
     ServerRefusedError,
     ServerUnsuitableError,
 )
 from agentic_rl.rollout.engines.http_servers import Server, Servers, server_urls
-from agentic_rl.rollout.engines.http_wire import ServerGoneError, Wire
+from agentic_rl.rollout.engines.http_wire import Wire
 from agentic_rl.rollout.engines.requests import check_sampling
 
 _LOGGER = logging.getLogger(__name__)
@@ -34,21 +35,21 @@ class HttpEngine:
 
     def __init__(
         self,
-        wire: Wire,
         servers: Servers,
         *,
         model: str | None,
         tries: int,
+        try_timeout: float,
         backoff: Backoff,
         patience: float,
         check_every: float,
         exact_logprobs: bool,
     ) -> None:
         self.max_model_len = 0
-        self._wire = wire
         self._servers = servers
         self._model = model
         self._tries = tries
+        self._try_timeout = try_timeout
         self._backoff = backoff
         self._patience = patience
         self._check_every = check_every
@@ -81,7 +82,7 @@ class HttpEngine:
             try_timeout: seconds that one try may take; a whole turn has to fit in.
             patience: seconds to wait for a server while all are down.
             check_every: seconds between two checks of a server that is down.
-            connections: how many are open at once at most.
+            connections: how many requests are on their way at once at most, each on a connection of its own.
             exact_logprobs: refuse calls whose log-probabilities the servers can't give as `Completion.logprobs` is
                 defined; False (for evaluation, where they are not used): take what they give.
             backoff: waits between tries.
@@ -94,11 +95,12 @@ class HttpEngine:
         urls = server_urls(servers)
         if not urls or tries < 1:
             raise ValueError(f"an engine needs one server and one try at least, not {len(urls)} and {tries}")
+        slots = asyncio.Semaphore(connections)
         engine = cls(
-            Wire(connections, try_timeout, api_key),
-            Servers([Server(url) for url in urls]),
+            Servers([Server(url, Wire(url, slots, api_key)) for url in urls]),
             model=model,
             tries=tries,
+            try_timeout=try_timeout,
             backoff=backoff or Backoff(),
             patience=patience,
             check_every=check_every,
@@ -157,7 +159,8 @@ class HttpEngine:
         for task in checks:
             task.cancel()
         await asyncio.gather(*checks, return_exceptions=True)
-        await self._wire.close()
+        for server in self.servers:
+            server.wire.close()
 
     async def _try(
         self, body: bytes, prompt: Sequence[int], sampling: SamplingParams, session: str | None
@@ -169,13 +172,15 @@ class HttpEngine:
             raise EngineClosedError("the engine is closed")
         server.in_flight += 1
         try:
-            payload = await self._wire.post(f"{server.url}/v1/completions", body, most_bytes(prompt, sampling))
+            payload = await server.wire.post(
+                "/v1/completions", body, limit=most_bytes(prompt, sampling), seconds=self._try_timeout
+            )
             completion = read_answer(payload, prompt, sampling)
         except ServerFaultError as fault:
             if self._closed:
                 raise EngineClosedError("the engine is closed") from fault
             if self._servers.failed(server, fault, gone=isinstance(fault, ServerGoneError)):
-                _LOGGER.warning("%s is down: %s", server.url, fault)
+                _LOGGER.warning("a server is down: %s", fault)
                 self._watch(server)
             raise
         finally:
@@ -208,15 +213,15 @@ class HttpEngine:
         if not any(server.up for server in self.servers):
             raise NoServerError(
                 "no server answers; start one, or correct the addresses: "
-                + "; ".join(f"{server.url}: {server.last_fault}" for server in self.servers)
+                + "; ".join(server.last_fault for server in self.servers)
             )
         for server in self.servers:
             if not server.up:
-                _LOGGER.warning("%s is down: %s", server.url, server.last_fault)
+                _LOGGER.warning("a server is down: %s", server.last_fault)
                 self._watch(server)
 
     async def _check(self, server: Server) -> None:
-        abilities = await check(self._wire, server.url, self._model)
+        abilities = await check(server, self._model, self._try_timeout)
         length = abilities.max_model_len
         if length is None:
             raise ServerUnsuitableError(
@@ -234,7 +239,7 @@ class HttpEngine:
 
     async def _until_well(self, server: Server) -> None:
         try:
-            while True:
+            while not self._closed:
                 try:
                     await self._check(server)
                 except (ServerFaultError, ServerRefusedError, ServerUnsuitableError) as error:

@@ -29,6 +29,10 @@ class ServerBusyError(ServerFaultError):
         """Seconds for which the server wants to be left alone; 0: it does not say."""
 
 
+class ServerGoneError(ServerFaultError):
+    """Nothing accepts connections at the address."""
+
+
 class NoServerError(ServerFaultError):
     """All servers were down, for as long as one was waited for."""
 
@@ -58,12 +62,12 @@ class Backoff:
         return min(wait, self.longest)
 
 
-def refusal(url: str, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
+def refusal(url: str, status: int, headers: Mapping[bytes, bytes], body: bytes) -> Exception:
     """Return the error that an answer with a status other than 200 is."""
     text = body[:SHOWN].decode("utf-8", "replace").strip()
     what = f"{url} answered with status {status}: {text!r}"
     if status in TOO_BUSY:
-        return ServerBusyError(what, retry_after(headers.get("Retry-After", "")))
+        return ServerBusyError(what, retry_after(headers.get(b"retry-after", b"").decode("latin-1")))
     if status >= 500 or status == 408:
         return ServerFaultError(what)
     if status in (401, 403):

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from agentic_rl.agents.deadline import Deadline
+from agentic_rl.agents.errors import LateError
 from agentic_rl.rollout.engines.http_faults import NoServerError, ServerBusyError, ServerFaultError
+from agentic_rl.rollout.engines.http_wire import Wire
 
 _FAULTS_UNTIL_DOWN = 5
 """Faults in a row after which a server gets no requests until a check finds it well."""
@@ -19,6 +22,7 @@ class Server:
 
     url: str
     """Scheme, host and port, without a slash at the end."""
+    wire: Wire
     up: bool = False
     in_flight: int = 0
     sessions: int = 0
@@ -90,9 +94,10 @@ class Servers:
 
     async def _wait_for_one(self, patience: float) -> None:
         try:
-            await asyncio.wait_for(self._changed.wait(), patience)
-        except asyncio.TimeoutError:
-            states = "; ".join(f"{server.url}: {server.last_fault or 'no answer yet'}" for server in self.all)
+            with Deadline(patience, "waiting for a server"):
+                await self._changed.wait()
+        except LateError:
+            states = "; ".join(server.last_fault or f"{server.url}: no answer yet" for server in self.all)
             raise NoServerError(f"no server was up for {patience:g} s ({states})") from None
 
 
@@ -106,7 +111,8 @@ def server_urls(addresses: Sequence[str]) -> list[str]:
     for address in addresses:
         url = (address if "://" in address else f"http://{address}").rstrip("/").removesuffix("/v1").rstrip("/")
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        strange = parts.query or parts.fragment or "@" in parts.netloc
+        if parts.scheme not in ("http", "https") or not parts.hostname or strange:
             raise ValueError(f"{address!r} is no address of a server; write host:port or http://host:port")
         if url in urls:
             raise ValueError(f"the server {address!r} is named twice; name each once")

@@ -1,97 +1,126 @@
-"""One pool of connections to all servers; what it gives back is bytes or an error that says what to do."""
+"""The connections to one server; what they give back is the body of an answer, or an error that says what to do."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import ssl
+from urllib.parse import urlsplit
 
-from agentic_rl.rollout.engines.http_faults import ServerFaultError, refusal
-
-try:
-    import aiohttp
-    from yarl import URL
-except ImportError as error:
-    raise ImportError("servers are called with aiohttp; install it: pip install 'agentic-rl[http]'") from error
+from agentic_rl.agents.deadline import Deadline
+from agentic_rl.agents.errors import LateError
+from agentic_rl.rollout.engines.http_connection import Connection
+from agentic_rl.rollout.engines.http_faults import ServerFaultError, ServerGoneError, refusal
 
 _IDLE_SECONDS = 4.0
-"""Servers of vLLM close a connection after 5 s without a request; a pooled one must not be older."""
+"""Servers of vLLM close a connection after 5 s without a request; one that is used again must not be older."""
 _CONNECT_SECONDS = 10.0
 
 
-class ServerGoneError(ServerFaultError):
-    """Nothing accepts connections at the address."""
-
-
 class Wire:
-    """An aiohttp session without what costs time here: cookies, proxies, compression.
+    """Sends requests to a server over connections that are kept for the next ones.
 
     Args:
-        connections: how many may be open at once; further requests wait for one.
-        seconds: how long one try may take, from its start to the last byte of its answer.
+        url: scheme, host, port and the beginning of all paths.
+        slots: shared by the wires of an engine: how many requests may be on their way.
         api_key: sent as bearer token; None: none.
+
+    Raises:
+        ValueError: the key has characters that a header can't hold.
     """
 
-    def __init__(self, connections: int, seconds: float, api_key: str | None) -> None:
-        self._seconds = seconds
-        self._urls: dict[str, URL] = {}
-        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+    def __init__(self, url: str, slots: asyncio.Semaphore, api_key: str | None = None) -> None:
+        parts = urlsplit(url)
+        self._url = url
+        self._host = parts.hostname or ""
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._port = parts.port or (443 if self._tls else 80)
+        self._slots = slots
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+        headers = {"Host": parts.netloc, "Content-Type": "application/json"}
         if api_key is not None:
-            self._headers["Authorization"] = f"Bearer {api_key}"
-        self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=_IDLE_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers=self._headers,
-            skip_auto_headers=("User-Agent", "Accept"),
-            timeout=self._timeout,
-            auto_decompress=False,
-        )
+            headers["Authorization"] = f"Bearer {api_key}"
+        self._path = parts.path
+        self._headers = "".join(map(_header, headers, headers.values()))
 
-    async def post(self, url: str, body: bytes, limit: int, headers: dict[str, str] | None = None) -> bytes:
-        """Send a body, return the whole answer of at most `limit` bytes.
+    async def post(self, path: str, body: bytes, *, limit: int, seconds: float, request_id: str = "") -> bytes:
+        """Send a JSON body; return the body of the answer.
+
+        Args:
+            path: where on the server.
+            body: what to send.
+            limit: how many bytes the answer may have.
+            seconds: how long it may take from being sent to the last byte of its answer.
+            request_id: by which the server is to know it.
 
         Raises:
             ServerFaultError: it failed, but may work another time.
             ServerRefusedError: the server answered that the request is wrong.
         """
-        return await self._ask("POST", url, limit, data=body, headers=headers)
+        return await self._ask(f"POST {self._path}{path}", body, limit=limit, seconds=seconds, request_id=request_id)
 
-    async def get(self, url: str, limit: int, seconds: float) -> bytes:
-        """Fetch a small answer within some seconds; raises as `post` does."""
-        return await self._ask("GET", url, limit, timeout=aiohttp.ClientTimeout(total=seconds))
+    async def get(self, path: str, *, limit: int, seconds: float) -> bytes:
+        """Fetch an answer; raises as `post` does."""
+        return await self._ask(f"GET {self._path}{path}", b"", limit=limit, seconds=seconds)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._session.close()
+    def close(self) -> None:
+        """Close all connections; requests on their way fail."""
+        for connection in self._open:
+            connection.abort()
+        self._open.clear()
+        self._idle.clear()
 
-    async def _ask(self, method: str, url: str, limit: int, **more: Any) -> bytes:
-        address = self._urls.get(url)
-        if address is None:
-            address = self._urls[url] = URL(url)
+    async def _ask(self, what: str, body: bytes, *, limit: int, seconds: float, request_id: str = "") -> bytes:
+        more = _header("X-Request-Id", request_id) if request_id else ""
+        head = f"{what} HTTP/1.1\r\n{self._headers}{more}Content-Length: {len(body)}\r\n\r\n"
+        async with self._slots:
+            connection = self._from_idle() or await self._connected()
+            try:
+                answer = await connection.ask(head.encode("latin-1") + body, limit, seconds)
+            except BaseException as error:
+                self._open.discard(connection)
+                if isinstance(error, ServerFaultError):
+                    raise ServerFaultError(f"{self._url}: {error}") from None
+                raise
+            self._put_back(connection, reusable=answer.reusable)
+        if answer.status != 200:
+            raise refusal(self._url, answer.status, answer.headers, answer.body)
+        return answer.body
+
+    def _from_idle(self) -> Connection | None:
+        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable and connection.idle_since >= oldest:
+                return connection
+            self._drop(connection)
+        return None
+
+    async def _connected(self) -> Connection:
+        loop = asyncio.get_running_loop()
         try:
-            async with self._session.request(method, address, allow_redirects=False, **more) as response:
-                body = await _bounded(response, limit)
-        except asyncio.TimeoutError:
-            seconds = more["timeout"].total if "timeout" in more else self._seconds
-            raise ServerFaultError(f"{url} gave no whole answer within {seconds:g} s") from None
-        except aiohttp.ClientConnectorError as error:
-            raise ServerGoneError(f"{url}: {error}") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: garbage where a header should be
-            raise ServerFaultError(f"{url}: {type(error).__name__}: {error}") from None
-        if response.status != 200:
-            raise refusal(url, response.status, response.headers, body)
-        return body
+            with Deadline(_CONNECT_SECONDS, "connecting"):  # asyncio.wait_for of Python 3.11 may lose a cancellation
+                _, connection = await loop.create_connection(Connection, self._host, self._port, ssl=self._tls)
+        except LateError as late:
+            raise ServerGoneError(f"{self._url}: {late}") from None
+        except OSError as error:
+            raise ServerGoneError(f"{self._url}: {type(error).__name__}: {error}") from None
+        self._open.add(connection)
+        return connection
+
+    def _put_back(self, connection: Connection, *, reusable: bool) -> None:
+        if not reusable or not connection.usable:
+            self._drop(connection)
+            return
+        connection.idle_since = asyncio.get_running_loop().time()
+        self._idle.append(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        connection.abort()
+        self._open.discard(connection)
 
 
-async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    length = response.content_length
-    if length is not None and length <= limit:
-        return await response.read()
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        size += len(piece)
-        if size > limit:
-            response.close()
-            raise ServerFaultError(f"{response.url} answers with more than {limit} bytes; the rest is not read")
-        pieces.append(piece)
-    return b"".join(pieces)
+def _header(name: str, value: str) -> str:
+    if not value.isprintable() or not value.isascii():
+        raise ValueError(f"{name}: a header holds printable ASCII characters only; correct the value")
+    return f"{name}: {value}\r\n"
