@@ -12,6 +12,8 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from agentic_rl.config.agent_places import PATTERN as AGENT_PLACE
+
 Kind = Literal["file", "folder", "any", "prefix"]
 
 
@@ -64,12 +66,13 @@ SecureFolder = Annotated[AnyPath, PathKind("folder")]
 SecurePath = Annotated[AnyPath, PathKind("any")]
 SecurePrefix = Annotated[AnyPath, PathKind("prefix")]
 
-Identifier = Annotated[
+AgentName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$"),
+    Field(pattern=rf"^([A-Za-z][A-Za-z0-9_]*|{AGENT_PLACE})$"),
     _NotNone,
-    RuleText("a letter followed by letters, digits and underscores"),
+    RuleText("a letter followed by letters, digits and underscores, or a place such as package.module:Class"),
 ]
+"""The documented form of a name, and ours: a place, which a colon tells apart from every such name."""
 
 FolderName = Annotated[
     str,

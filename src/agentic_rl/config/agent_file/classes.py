@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from agentic_rl.config.agent_file.bindings import statements
 
 WRAPPER = "BaseEngineWrapper"
 OWN = ("Agent", "ToolAgent", "EnvironmentAgent")
@@ -42,7 +44,7 @@ class AgentClass:
 def read_classes(module: ast.Module) -> list[AgentClass]:
     """The classes at the top level, also inside `if`, `try` and `with`; of two with one name the later one."""
     reader = _Reader()
-    for node in _statements(module.body):
+    for node in statements(module.body):
         reader.read(node)
     return list(reader.classes.values())
 
@@ -65,7 +67,7 @@ def read_objects(module: ast.Module) -> list[AgentObject]:
     """
     reader = _Reader()
     found: list[AgentObject] = []
-    for node in _statements(module.body):
+    for node in statements(module.body):
         reader.read(node)
         one = reader.made(node)
         if one is not None:
@@ -174,31 +176,13 @@ def _family(full_name: str) -> str:
 
 def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, bool]]:
     """Names that a class body defines, and whether as an abstract method."""
-    for node in _statements(body):
+    for node in statements(body):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name, any("abstract" in _dotted(one) for one in node.decorator_list)
         elif isinstance(node, ast.Assign):
             yield from ((target.id, False) for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
             yield node.target.id, False
-
-
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements in the order of the text, those inside of blocks too, but not those of functions and classes."""
-    pending = [*body][::-1]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            pending.extend([*_inside(node)][::-1])
-
-
-def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
-    yield from getattr(node, "body", ())
-    for branch in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield from branch.body
-    yield from getattr(node, "orelse", ())
-    yield from getattr(node, "finalbody", ())
 
 
 def _dotted(expression: ast.expr) -> str:

@@ -58,3 +58,11 @@ UNUSABLE = describe(
     "out to hold no agent or several, ends the start; the place is the innermost line of the file itself that the "
     "exception passed. A check never runs the file, so this is told only by commands that train or evaluate.",
 )
+NO_AGENT = describe(
+    "ARL417",
+    "No agent at the place that agent_name names",
+    "error",
+    "`agent_name: package.module:Class` (ours) names an agent by its place: the module is found as Python finds it, in "
+    "the installed packages and on the PYTHONPATH, and the class, object or function is one of its names. A check "
+    "looks for both without importing anything.",
+)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from agentic_rl.config.agent_file.pages import NO_AGENT
 from agentic_rl.config.agent_names import BUILTIN_AGENTS, is_known_agent, known_agents
+from agentic_rl.config.agent_places import is_place, place_problem
 from agentic_rl.config.flat import pages
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import dotted, field_of, model_of
@@ -63,6 +65,10 @@ def _needed(placed: Placed) -> list[str]:
 def _agent_file_missing(agent: str, findings: Findings) -> None:
     from difflib import get_close_matches
 
+    if is_place(agent):
+        hint = "install the package, or put its folder on the PYTHONPATH, and write package.module:Class"
+        findings.add(NO_AGENT, "agent_name", f"agent_name {show(agent)}: {place_problem(agent)}", hint)
+        return
     built_in = ", ".join(BUILTIN_AGENTS)
     message = f"agent_name {show(agent)} is not built in ({built_in}), and no {AGENT_FILE} names its file"
     near = get_close_matches(agent.strip().lower(), known_agents(), n=1)

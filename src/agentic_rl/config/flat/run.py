@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentic_rl.config.flat.level import Level
-from agentic_rl.config.types import Identifier, PositiveInt, SecureFile, SecurePath, Text
+from agentic_rl.config.types import AgentName, PositiveInt, SecureFile, SecurePath, Text
 
 Backend = Literal["verl", "mindspeed_rl", "local"]
 
@@ -20,8 +20,9 @@ class RunKeys(Level):
     tokenizer too."""
     model_name: Text | None = None
     """Architecture that `mindspeed_rl` trains: `qwen3-8b` or `qwen2.5-7b`. Required there, without effect elsewhere."""
-    agent_name: Annotated[Identifier, Field(examples=["math"])]
-    """Name of the agent. A built-in agent (`math`) needs no `agent_engine_wrapper_path`."""
+    agent_name: Annotated[AgentName, Field(examples=["math"])]
+    """Name of the agent. A built-in agent (`math`) needs no `agent_engine_wrapper_path`. Ours: `package.module:Class`
+    names an agent by its place in an importable module."""
     agent_engine_wrapper_path: SecureFile | None = None
     """Python file with exactly one subclass of `BaseEngineWrapper`: your agent. Where it is given it wins over a
     built-in agent of the same `agent_name`; without a built-in agent of that name it is required."""
