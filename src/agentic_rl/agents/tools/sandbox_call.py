@@ -52,15 +52,15 @@ async def perform(send: Callable[[int, int], None], code: bytes, limits: Limits)
     output, written = os.pipe()
     try:
         try:
-            control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * len(code) + 4096)
             control.setblocking(False)
-            control.send(len(code).to_bytes(4, "big") + code)
             await _hand_over(send, theirs.fileno(), written)
         finally:
             theirs.close()
             os.close(written)
-        with _Listening(control, output, limits.output) as listening, Deadline(limits.seconds + _GRACE, "the code"):
-            await listening.ended
+        with Deadline(limits.seconds + _GRACE, "the code"):
+            await asyncio.get_running_loop().sock_sendall(control, len(code).to_bytes(4, "big") + code)
+            with _Listening(control, output, limits.output) as listening:
+                await listening.ended
         return _outcome(listening, limits)
     finally:
         control.close()

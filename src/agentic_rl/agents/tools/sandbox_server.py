@@ -51,6 +51,7 @@ class Server:
             SandboxError: it did not start; the message is what is missing.
         """
         self.strength = strength
+        self._owner = os.getpid()
         self._state = tempfile.mkdtemp(prefix="agentic-rl-sandbox-")
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         options = {
@@ -85,6 +86,8 @@ class Server:
             raise SandboxError(f"the sandbox's process gave no sign of life: {error}") from error
         if "ready" not in answer:
             raise SandboxError(answer.get("missing", "the sandbox's process ended while it started"))
+        if self.strength == NAMESPACES:  # which has taken its place from inside, and needs the name no longer
+            shutil.rmtree(self._state, ignore_errors=True)
         self._connection.setblocking(False)
 
     def send(self, control: int, output: int) -> None:
@@ -97,7 +100,9 @@ class Server:
         socket.send_fds(self._connection, [b"c"], [control, output])
 
     def close(self) -> None:
-        """End the server and every call."""
+        """End the server and every call. In a fork of the process that started it, it goes on."""
+        if os.getpid() != self._owner:
+            return
         self._connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
@@ -146,7 +151,7 @@ def _started(strength: str, limits: Limits, preload: Sequence[str]) -> Server:
 
 
 _TRIAL = """
-import os, signal, socket, time
+import os, resource, signal, socket, time
 problems = []
 try:
     open({secret!r}).close()
@@ -165,7 +170,8 @@ except OSError:
     pass
 children = []
 try:
-    while len(children) <= {processes}:
+    resource.setrlimit(resource.RLIMIT_NPROC, (5, 5))
+    while len(children) < 5:
         child = os.fork()
         if child == 0:
             time.sleep(60)
@@ -188,7 +194,7 @@ def _try_out(server: Server, limits: Limits) -> str:
         secret.write_text("secret", encoding="ascii")
         secret.chmod(0o666)  # so that it is the sandbox that keeps the code out
         Path(folder).chmod(0o777)
-        said = _answer(server, _TRIAL.format(secret=str(secret), folder=folder, processes=limits.processes))
+        said = _answer(server, _TRIAL.format(secret=str(secret), folder=folder))
     return "" if said == "ok" else textwrap.shorten(said, 300) or "code printed nothing in a trial"
 
 
@@ -214,7 +220,9 @@ def _answer(server: Server, code: str) -> str:
 
 def _read_until_closed(handle: int) -> str:
     text, end = b"", time.monotonic() + _TRIAL_SECONDS
-    while select.select([handle], [], [], max(0.0, end - time.monotonic()))[0]:
+    ready = select.poll()
+    ready.register(handle, select.POLLIN)
+    while ready.poll(1000 * max(0.0, end - time.monotonic())):
         part = os.read(handle, 65536)
         if not part:
             return text.decode("utf-8", "replace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -13,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import code, kernel, landlock, limits, namespaces, seccomp
+from . import code, folders, kernel, landlock, limits, namespaces, seccomp
 
 NAMESPACES, LANDLOCK, WEAK = "namespaces", "landlock", "weak"
 """The ways to keep code apart, the strongest first."""
@@ -76,7 +75,7 @@ def run(setting: Setting, control: int, output: int) -> None:
         channel.tell(f"failed {error.strerror or error}")
     finally:
         if setting.strength != NAMESPACES:
-            shutil.rmtree(folder, ignore_errors=True)
+            folders.remove(folder)
 
 
 def _apart(setting: Setting) -> str:
@@ -111,7 +110,7 @@ def _watch(setting: Setting, channel: _Channel, output: int, folder: str) -> Non
         reason = _wait(setting, channel, ended, child, folder)
     finally:
         if setting.strength != NAMESPACES:
-            _kill(child)
+            _kill(child, alone=setting.strength == LANDLOCK)
     channel.tell(reason)
 
 
@@ -134,7 +133,7 @@ def _wait(setting: Setting, channel: _Channel, ended: int, child: int, folder: s
             return "unwanted"
         with contextlib.suppress(BlockingIOError):
             os.read(ended, 512)
-        if not own_folder and _too_large(folder, setting.limits):
+        if not own_folder and folders.too_large(folder, setting.limits.files, setting.limits.folder_size):
             return "folder"
 
 
@@ -152,27 +151,15 @@ def _reap(child: int) -> int | None:
             status = os.waitstatus_to_exitcode(how)
 
 
-def _too_large(folder: str, bounds: limits.Limits) -> bool:
-    size = count = 0
-    for path, folders, names in os.walk(folder):
-        count += len(folders) + len(names)
-        if count > bounds.files:
-            return True
-        for name in names:
-            with contextlib.suppress(OSError):  # it may be gone by now
-                size += os.lstat(f"{path}/{name}").st_blocks * 512
-    return size > bounds.folder_size
-
-
-def _kill(child: int) -> None:
-    """Kill the code, and, where it could make more processes, those that are left."""
+def _kill(child: int, *, alone: bool) -> None:
+    """Kill the code, and, where it may not have been `alone`, those that are left of its processes."""
     with contextlib.suppress(OSError):
         os.killpg(child, signal.SIGKILL)
     with contextlib.suppress(OSError):
         os.kill(child, signal.SIGKILL)
     while True:
         _reap(child)
-        children = _children()
+        children = [] if alone else _children()
         if not children:
             return
         for one in children:
@@ -218,6 +205,7 @@ def _take_place(output: int, folder: str) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.closerange(3, 1024)
+    kernel.set_dumpable(False)  # a crash is no matter for whoever collects those of this machine
     os.chdir(folder)
     os.umask(0o077)
     os.environ.update(HOME=folder, TMPDIR=folder, PWD=folder)

@@ -44,7 +44,7 @@ def apply(limits: Limits, *, count_processes: bool) -> None:
         resource.RLIMIT_AS: limits.memory,
         resource.RLIMIT_FSIZE: limits.file_size,
         resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,  # none, not even for a program that collects them, which 0 would allow
         resource.RLIMIT_MEMLOCK: 0,
     }
     if count_processes:

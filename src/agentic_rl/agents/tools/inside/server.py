@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import call, files, kernel, landlock, namespaces, seccomp
+from . import call, files, folders, kernel, landlock, namespaces, seccomp
 from .limits import Limits
 
 _LOOK_EVERY = 1.0
@@ -61,6 +61,7 @@ def _start(options: dict[str, Any], connection: socket.socket) -> None:
     for module in options["preload"]:
         importlib.import_module(module)
     _serve(setting, connection, parent)
+    folders.remove(setting.state)
 
 
 def _without_namespaces(setting: call.Setting) -> None:
