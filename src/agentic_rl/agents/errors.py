@@ -38,6 +38,10 @@ class UnknownAgentError(LookupError):
         return str(self.args[0])
 
 
+class NotAnAgentError(TypeError):
+    """What has an agent's name is something else."""
+
+
 class DuplicateAgentError(ValueError):
     """Two agents claim one name."""
 

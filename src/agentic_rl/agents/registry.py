@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import Any, TypeVar, overload
 
 from agentic_rl.agents.agent import Agent
-from agentic_rl.agents.errors import AgentFileError, DuplicateAgentError, UnknownAgentError
-from agentic_rl.agents.own_lines import own_line
+from agentic_rl.agents.errors import AgentFileError, DuplicateAgentError, NotAnAgentError, UnknownAgentError
+from agentic_rl.agents.own_lines import constructor_line, own_line
 from agentic_rl.agents.rllm import RLLM, agent_of_rllm
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.config.agent_names import AGENT_GROUP as GROUP
@@ -89,7 +89,7 @@ def find_agent(name: str, *, engine: str = "") -> Found:
         UnknownAgentError: there is none; the message has the names that there are, the nearest first.
         DuplicateAgentError: there are two.
         AgentFileError: it can't be imported or made; the error has the line of its own file.
-        TypeError: what has the name is not an agent.
+        NotAnAgentError: what has the name is not an agent.
     """
     if ":" in name:
         return _made(name, _Entry(name, lambda: _at(name)))
@@ -124,10 +124,34 @@ def made(source: object) -> object:
 
 
 def _made(name: str, entry: _Entry) -> Found:
-    agent = made(entry.load())
+    source = _loaded(name, entry)
+    try:
+        agent = made(source)
+    except Exception as error:
+        file = _file(source)
+        problem = f"agent {name!r} can't be made: {type(error).__name__}: {error}"
+        line = own_line(error, file) or (constructor_line(source, file) if isinstance(source, type) else None)
+        raise AgentFileError(file, line, problem) from error
     if isinstance(agent, Agent) or (isinstance(agent, type) and issubclass(agent, BaseEngineWrapper)):
         return agent
-    raise TypeError(f"agent {name!r} ({entry.place}) is a {type(agent).__name__}, not an Agent")
+    raise NotAnAgentError(f"agent {name!r} ({entry.place}) is a {type(agent).__name__}, not an Agent")
+
+
+def _loaded(name: str, entry: _Entry) -> object:
+    try:
+        return entry.load()
+    except (AgentFileError, UnknownAgentError):
+        raise
+    except Exception as error:  # an installed package whose entry point leads nowhere
+        problem = f"agent {name!r} can't be imported: {type(error).__name__}: {error}"
+        raise AgentFileError(entry.place, None, problem) from error
+
+
+def _file(source: Any) -> str:
+    try:
+        return inspect.getsourcefile(source) or str(source)
+    except TypeError:  # not defined in Python
+        return str(source)
 
 
 def _at(place: str) -> object:

@@ -13,6 +13,7 @@ from agentic_rl.agents import (
     BaseEngineWrapper,
     ChatModel,
     DuplicateAgentError,
+    NotAnAgentError,
     Task,
     UnknownAgentError,
     find_agent,
@@ -119,6 +120,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     )
     (folder / "prices.py").write_text("TURNS = 2\n")
     (folder / "broken.py").write_text("\n\nopen('/no/such/file')\n")
+    (folder / "greedy.py").write_text(
+        "from agentic_rl import ToolAgent\n\nclass Greedy(ToolAgent):\n    def __init__(self, url):\n        pass\n"
+    )
     (folder / "needy.py").write_text("import no_such_module_here\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield folder
@@ -141,7 +145,8 @@ def test_an_agent_is_found_by_its_place(package: Path) -> None:
         ("no_shop_of_tests:Agent", UnknownAgentError, "there is no module no_shop_of_tests; install it, or put"),
         ("shop_of_tests.agent:Agent", UnknownAgentError, "there is no module shop_of_tests.agent;"),
         ("shop_of_tests.agents:Shoper", UnknownAgentError, "has no 'Shoper'; did you mean 'Shopper'"),
-        ("shop_of_tests.agents:number", TypeError, "is a int, not an Agent"),
+        ("shop_of_tests.greedy:Greedy", AgentFileError, r"greedy.py:4: agent .* can't be made: TypeError"),
+        ("shop_of_tests.agents:number", NotAnAgentError, "is a int, not an Agent"),
         ("shop_of_tests.broken:A", AgentFileError, r"broken.py:3: FileNotFoundError"),
         ("shop_of_tests.needy:A", AgentFileError, r"needy.py:1: ModuleNotFoundError: No module named 'no_such_mod"),
     ],
@@ -162,3 +167,9 @@ def test_two_packages_with_one_name_are_refused_with_both_places(installed: list
     installed += [EntryPoint("mine", f"{module}:Agent", registry.GROUP) for module in ("one", "two")]
     with pytest.raises(DuplicateAgentError, match=r"'mine': one:Agent of the package .* and two:Agent of the package"):
         find_agent("mine")
+
+
+def test_an_entry_point_that_leads_nowhere_names_its_package(installed: list[EntryPoint]) -> None:
+    installed.append(EntryPoint("lost", "no_such_module_here:Agent", registry.GROUP))
+    with pytest.raises(AgentFileError, match=r"no_such_module_here:Agent of the package .*: agent 'lost' can't be imp"):
+        find_agent("lost")
