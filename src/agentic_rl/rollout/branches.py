@@ -11,6 +11,7 @@ from agentic_rl.agents.task import Message
 from agentic_rl.agents.token_window import TokenWindow
 from agentic_rl.agents.trajectory import Segment, Step
 from agentic_rl.rollout.chat import Dialog
+from agentic_rl.rollout.plain_messages import content_text
 
 
 class Turn(NamedTuple):
@@ -113,7 +114,7 @@ def first_difference(known: Sequence[Message], messages: Sequence[Message]) -> i
 def _essence(message: Message) -> tuple[Any, ...]:
     """What of a message reaches the policy; agents and their clients may drop, add or spell anew the rest."""
     calls = [_call(call) for call in message.get("tool_calls") or []]
-    return message.get("role"), message.get("content") or "", calls
+    return message.get("role"), content_text(message.get("content")), calls
 
 
 def _call(call: Any) -> tuple[Any, Any]:

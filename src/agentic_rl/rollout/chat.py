@@ -35,7 +35,9 @@ class Dialog:
         self._cache = formats.cache
         self._kinds = object(), object(), object()
         if not template.shows_tools():
-            _LOGGER.warning("the chat template does not show tools to the policy; describe them in the prompt")
+            _LOGGER.warning(
+                "the chat template shows neither tools nor system messages; describe the tools in the prompt"
+            )
 
     def prompt_ids(self, messages: Sequence[Message]) -> Ids:
         """Return the ids of a conversation up to where the policy's first token goes."""
@@ -115,8 +117,8 @@ class ChatFormat:
         self._options = dict(template_options or {})
         self._special = SpecialText.of(tokenizer)
         self._dialogs: OrderedDict[str, Dialog] = OrderedDict()
-        template = self._template((), self._options)
-        self.call_format: CallFormat = call_format(tool_parser) if tool_parser else template.call_format()
+        given = call_format(tool_parser) if tool_parser else None
+        self.call_format: CallFormat = Template(tokenizer, (), self._options, self._special, given).call_format
         """How the policy writes calls of tools."""
         self.end_of_turn: int = self._find_end_of_turn()
         """The token that ends the policy's turn."""
@@ -178,7 +180,7 @@ class ChatFormat:
         return self.decode(reply)
 
     def _template(self, schemas: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Template:
-        return Template(self.tokenizer, schemas, options, self._special)
+        return Template(self.tokenizer, schemas, options, self._special, self.call_format)
 
     def _find_end_of_turn(self) -> int:
         first = self.dialog().suffix_ids([])[:1]

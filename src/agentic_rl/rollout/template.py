@@ -6,8 +6,6 @@ conversation with a marker as the policy's reply, and taking what stands behind 
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 from agentic_rl.agents.task import Message
 from agentic_rl.rollout.call_formats import CallFormat, format_in
 from agentic_rl.rollout.errors import ChatTemplateError, HistoryRewrittenError
+from agentic_rl.rollout.plain_messages import calls_as_text, for_template, with_tools_described
 from agentic_rl.rollout.special_text import SpecialText
 
 _MARKER = "REPLY-7f3a9c"
@@ -38,22 +37,38 @@ class Template:
         schemas: Schemas = (),
         options: Mapping[str, Any] | None = None,
         special: SpecialText | None = None,
+        call_format: CallFormat | None = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._options = dict(options or {})
         self._special = special or SpecialText.of(tokenizer)
         self._schemas: list[Any] = self._special.marked(list(schemas))
+        self._given_format = call_format
         self._keeps: dict[tuple[str, bool], bool] = {}
 
     def render(self, messages: Sequence[Message], *, generation_prompt: bool = False) -> str:
-        """Render messages to text.
+        """Render messages to text. Tools and calls that the template prints nothing of are written into messages.
 
         Raises:
             ChatTemplateError: there is no template, or it refuses the messages.
         """
+        prepared = [for_template(message) for message in messages]
+        if self._schemas and not self._knows_tools:
+            prepared = with_tools_described(prepared, self._schemas, self.call_format)
+        if not any(message.get("tool_calls") for message in prepared):
+            return self._rendered(prepared, generation_prompt)
+        as_text = [calls_as_text(message, self.call_format) for message in prepared]
+        if not self._knows_calls:
+            return self._rendered(as_text, generation_prompt)
+        try:
+            return self._rendered(prepared, generation_prompt)
+        except ChatTemplateError:  # some allow one call in a turn
+            return self._rendered(as_text, generation_prompt)
+
+    def _rendered(self, messages: Sequence[Message], generation_prompt: bool) -> str:
         try:
             text = self._tokenizer.apply_chat_template(
-                [self._special.marked(with_arguments_as_objects(message)) for message in messages],
+                [self._special.marked(message) for message in messages],
                 tools=self._schemas or None,
                 add_generation_prompt=generation_prompt,
                 tokenize=False,
@@ -104,7 +119,32 @@ class Template:
 
     def shows_tools(self) -> bool:
         """Whether a prompt names every tool; if not, the policy knows only what the data says about them."""
-        return all(str(schema.get("function", schema).get("name")) in self._opening for schema in self._schemas)
+        return self._named_in(self._opening)
+
+    @cached_property
+    def call_format(self) -> CallFormat:
+        """The format in which the policy writes calls; unless one was given, that in which the template prints them."""
+        return self._given_format or format_in(self._call_printed, _TOOL)
+
+    @cached_property
+    def _knows_calls(self) -> bool:
+        return _TOOL in self._call_printed
+
+    @cached_property
+    def _knows_tools(self) -> bool:
+        return self._named_in(self._rendered([_QUESTION], True))
+
+    @cached_property
+    def _call_printed(self) -> str:
+        try:
+            return self._rendered(
+                [_QUESTION, {"role": "assistant", "content": "", "tool_calls": [_CALL]}, _RESULT], False
+            )
+        except ChatTemplateError:
+            return ""
+
+    def _named_in(self, text: str) -> bool:
+        return all(str(schema.get("function", schema).get("name")) in text for schema in self._schemas)
 
     @cached_property
     def _opening(self) -> str:
@@ -113,14 +153,6 @@ class Template:
     @cached_property
     def _before_result(self) -> str:
         return self.after_reply([_RESULT], thoughts=False)
-
-    def call_format(self) -> CallFormat:
-        """Return the format in which the template shows earlier calls to the policy, which is how it writes them."""
-        try:
-            message: Message = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
-            return format_in(self.render([_QUESTION, message, _RESULT]), _TOOL)
-        except ChatTemplateError:  # it knows no tools
-            return format_in("", _TOOL)
 
     def _check_history_kept(self, role: str, *, thoughts: bool) -> None:
         """Refuse templates that rewrite a reply once something follows it; each case is tried out once."""
@@ -148,18 +180,3 @@ class Template:
         before, found, _ = later.partition(written)
         opening = self._opening
         return bool(found) and (opening.startswith(before) or (thoughts and before == opening + _THINK))
-
-
-def with_arguments_as_objects(message: Message) -> Message:
-    """Templates print the arguments of a call as JSON, so text that holds JSON already would be quoted twice."""
-    if not message.get("tool_calls"):
-        return message
-    return {**message, "tool_calls": [_with_object(call) for call in message["tool_calls"]]}
-
-
-def _with_object(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = dict(call.get("function", call))
-    if isinstance(function.get("arguments"), str):
-        with contextlib.suppress(ValueError):  # a malformed call stays the text that it is
-            function["arguments"] = json.loads(function["arguments"])
-    return {**call, "function": function}

@@ -215,36 +215,24 @@ VALUES = st.recursive(
 CALLS = st.lists(st.tuples(NAMES, st.dictionaries(NAMES, VALUES, max_size=3)), min_size=1, max_size=3)
 
 
-def in_hermes(name: str, arguments: dict[str, Any]) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
-
-
-def in_llama(name: str, arguments: dict[str, Any]) -> str:
-    return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
-
-
-def in_python(name: str, arguments: dict[str, Any]) -> str:
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-
-
+@pytest.mark.parametrize("name", ["hermes", "llama3_json", "pythonic"])
 @given(CALLS)
-def test_calls_that_were_written_are_read(calls: list[tuple[str, dict[str, Any]]]) -> None:
-    texts = {
-        "hermes": "\n".join(in_hermes(*call) for call in calls),
-        "llama3_json": "; ".join(in_llama(*call) for call in calls),
-        "pythonic": f"[{', '.join(in_python(*call) for call in calls)}]",
-    }
-    for name, text in texts.items():
-        _, parsed = read(name, text)
-        assert [(call.name, json.loads(call.arguments), call.error) for call in parsed] == [
-            (*call, "") for call in calls
-        ]
+def test_calls_that_were_written_are_read(name: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    _, parsed = read(name, FORMATS[name].write(calls))
+    assert [(call.name, json.loads(call.arguments), call.error) for call in parsed] == [(*call, "") for call in calls]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_knows_its_own_writing(name: str) -> None:
+    text = FORMATS[name].write([("find", {"text": "a", "count": 2}), ("stop", {})])
+    assert format_in(f"user: hi\nassistant: {text}<end>", "find") is FORMATS[name]
+    assert format_in(text, "other").name == "hermes"
+    assert "[1]" in FORMATS[name].write([("find", "[1]")])
 
 
 @given(st.dictionaries(NAMES, st.text(alphabet=st.characters(exclude_characters="<"), max_size=20), max_size=3))
 def test_text_between_tags_is_read_as_it_was_written(arguments: dict[str, str]) -> None:
-    parameters = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in arguments.items())
-    _, (call,) = read("qwen3_coder", f"<tool_call>\n<function=other>\n{parameters}</function>\n</tool_call>")
+    _, (call,) = read("qwen3_coder", FORMATS["qwen3_coder"].write([("other", arguments)]))
     assert json.loads(call.arguments) == arguments
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 Schemas = Sequence[Mapping[str, Any]]
+Call = tuple[str, Any]
+"""A name and the object of its arguments; text in its place is what a policy wrote that is no object."""
 _SHOWN = 200
 """Characters of a malformed call that its error message quotes."""
 
@@ -31,6 +33,10 @@ class CallFormat(ABC):
         """
 
     @abstractmethod
+    def write(self, calls: Sequence[Call]) -> str:
+        """Write calls, each a name and its arguments, for a template that prints none."""
+
+    @abstractmethod
     def wrote(self, rendered: str, tool: str) -> bool:
         """Whether a rendered conversation has a call of `tool` in this format."""
 
@@ -48,6 +54,11 @@ class CallFormat(ABC):
         if not isinstance(arguments, dict):
             return self.malformed(body, f'"{key}" is not an object')
         return ParsedCall(call["name"], json.dumps(arguments, ensure_ascii=False))
+
+
+def as_json(value: Any) -> str:
+    """Write a value as templates do."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _refuse(constant: str) -> Any:

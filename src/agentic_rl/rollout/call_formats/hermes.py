@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 
-from agentic_rl.rollout.call_formats.base import STRICT_JSON, CallFormat, Schemas
+from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -23,6 +25,11 @@ class Hermes(CallFormat):
             return text, []
         calls = [call for match in TAGGED.finditer(text) for call in self._between(match)]
         return TAGGED.sub("", text).strip(), calls
+
+    def write(self, calls: Sequence[Call]) -> str:
+        """Write each between tags of its own."""
+        bodies = [f'{{"name": {json.dumps(name)}, "arguments": {as_json(arguments)}}}' for name, arguments in calls]
+        return "\n".join(f"{OPEN}\n{body}\n{CLOSE}" for body in bodies)
 
     def wrote(self, rendered: str, tool: str) -> bool:
         """Whether JSON with the tool's name is between tags."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from agentic_rl.rollout.call_formats.base import STRICT_JSON, CallFormat, Schemas
+from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 _TAG = "<|python_tag|>"
@@ -31,6 +33,12 @@ class Llama3Json(CallFormat):
         place = min(tag if tag >= 0 else len(text), begin.start() if begin else len(text))
         calls = self._calls(text[place:])
         return (text, []) if not calls else (text[:place].strip(), calls)
+
+    def write(self, calls: Sequence[Call]) -> str:
+        """Write objects with `; ` between them."""
+        return "; ".join(
+            f'{{"name": {json.dumps(name)}, "parameters": {as_json(arguments)}}}' for name, arguments in calls
+        )
 
     def wrote(self, rendered: str, tool: str) -> bool:
         """Whether an object with the tool's name is there, not between tags."""

@@ -6,10 +6,11 @@ import ast
 import json
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from agentic_rl.rollout.call_formats.base import CallFormat, Schemas
+from agentic_rl.rollout.call_formats.base import Call, CallFormat, Schemas
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 _BEGIN = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
@@ -40,6 +41,10 @@ class Pythonic(CallFormat):
         except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:  # what a parser may say
             return "", [self.malformed(body, str(error) or type(error).__name__)]
 
+    def write(self, calls: Sequence[Call]) -> str:
+        """Write one list."""
+        return f"[{', '.join(_written(name, arguments) for name, arguments in calls)}]"
+
     def wrote(self, rendered: str, tool: str) -> bool:
         """Whether a list begins with a call of the tool."""
         return re.search(r"\[\s*" + re.escape(tool) + r"\s*\(", rendered) is not None
@@ -55,6 +60,12 @@ class Pythonic(CallFormat):
             return ParsedCall(ast.unparse(node.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False))
         except ValueError as error:
             return self.malformed(body, str(error))
+
+
+def _written(name: str, arguments: Any) -> str:
+    if not isinstance(arguments, Mapping):
+        return f"{name}({arguments})"
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
 def _nodes(text: str) -> list[ast.expr]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentic_rl.rollout.call_formats.base import STRICT_JSON, CallFormat, Schemas
+from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 _CALL = re.compile(
@@ -32,6 +32,12 @@ class Qwen3Coder(CallFormat):
         calls = [self._call(_body(match), schemas) for match in _CALL.finditer(text)]
         return _CALL.sub("", text).strip(), calls
 
+    def write(self, calls: Sequence[Call]) -> str:
+        """Write each between tags of its own."""
+        return "\n".join(
+            f"<tool_call>\n<function={name}>\n{_written(args)}</function>\n</tool_call>" for name, args in calls
+        )
+
     def wrote(self, rendered: str, tool: str) -> bool:
         """Whether the tool's name stands in a tag."""
         return f"<function={tool}>" in rendered
@@ -52,6 +58,12 @@ class Qwen3Coder(CallFormat):
                 return self.malformed(body, f"{key} is given twice")
             arguments[key] = _typed(value, parameters.get(key))
         return ParsedCall(name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _written(arguments: Any) -> str:
+    if not isinstance(arguments, Mapping):
+        return f"{arguments}\n"
+    return "".join(f"<parameter={key}>\n{as_json(value)}\n</parameter>\n" for key, value in arguments.items())
 
 
 def _body(match: re.Match[str]) -> str:
