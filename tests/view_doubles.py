@@ -14,7 +14,7 @@ def rollout(step: int = 1, idx: int = 0, sample: int = 0, **changes: Any) -> dic
     """A line of trajectories.jsonl: two turns, and a tool call between them."""
     call = {"id": "c", "type": "function", "function": {"name": "calculator", "arguments": '{"expression": "6*7"}'}}
     record = {
-        "schema": 1,
+        "schema": 2,
         "step": step,
         "idx": idx,
         "sample": sample,
@@ -32,6 +32,7 @@ def rollout(step: int = 1, idx: int = 0, sample: int = 0, **changes: Any) -> dic
         "response_tokens": [2, 3, 4, 5, 6, 7],
         "response_mask": [1, 1, 1, 0, 1, 1],
         "response_logprobs": [-0.1, -1.0, -3.0, 0.0, -0.01, -0.5],
+        "segments": [],
     }
     return {**record, **changes}
 

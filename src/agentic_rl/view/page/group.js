@@ -57,7 +57,10 @@ function column(group, place, prompt) {
     try {
       const rollout = await source.rollout(group.row + place, true);
       const skip = openingLength(rollout);
-      if (!prompt.childElementCount && skip) prompt.append(...rollout.messages.slice(0, skip).map((message) => messageCard(message, null)));
+      if (!prompt.childElementCount && skip) {
+        prompt.append(...rollout.messages.slice(0, skip).map((message) => messageCard(message, null)));
+        markFound(prompt);
+      }
       body.replaceChildren(conversation(rollout, skip));
       markFound(body);
       card.querySelector(".length").textContent = lengths(rollout);

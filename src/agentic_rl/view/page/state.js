@@ -35,7 +35,7 @@ function forget() {
 function takeListing(answer) {
   const anew = answer.generation !== state.generation;
   if (anew) forget();
-  const before = JSON.stringify([state.rollouts, state.progress, state.generation]);
+  const before = picture();
   Object.assign(state, {
     generation: answer.generation,
     total: answer.total,
@@ -45,7 +45,12 @@ function takeListing(answer) {
     progress: answer.progress,
   });
   if (!anew || answer.start === 0) answer.groups.forEach((group, place) => takeGroup(group, answer.start + place));
-  return before !== JSON.stringify([state.rollouts, state.progress, state.generation]);
+  return before !== picture();
+}
+
+// What a change of has to be shown.
+function picture() {
+  return JSON.stringify([state.rollouts, state.progress, state.generation, state.groups.length]);
 }
 
 function takeGroup(group, number) {

@@ -39,3 +39,19 @@ def test_each_step_has_its_share_of_the_size_in_whole_groups(tmp_path: Path, mon
 def test_the_first_group_is_always_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trajectory_log, "MAX_BYTES", 1)
     assert written(tmp_path / "lines", 2) == [(1, 0, 0), (1, 0, 1), (2, 0, 0), (2, 0, 1)]
+
+
+def test_advantages_are_those_of_learning_where_they_follow_from_the_rewards(tmp_path: Path) -> None:
+    tasks = [Task(prompt=[], sample=sample) for sample in range(3)]
+    rollouts = [Trajectory([1], [2], [1], trajectory_reward=reward) for reward in (0.0, 1.0)]
+    rollouts.append(Trajectory([1], [2], [1], trajectory_reward=5.0, error="broke"))
+    for name, by_reward in (("known", True), ("unknown", False)):
+        file = LineFile(tmp_path / name)
+        TrajectoryLog(file, 1, by_reward=by_reward).write(1, tasks, rollouts)
+        file.close()
+    known, unknown = [
+        [json.loads(line).get("advantage") for line in (tmp_path / name).read_text().splitlines()]
+        for name in ("known", "unknown")
+    ]
+    assert known == [-0.70711, 0.70711, 0.0]
+    assert unknown == [None, None, None]
