@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +21,7 @@ from agentic_rl.config.artifacts import parquet_file
 from agentic_rl.config.diagnostics import ConfigError
 from agentic_rl.config.load import Loaded, load
 from agentic_rl.config.secure_paths import walk
+from agentic_rl.data import Wishes, check_files, prepare
 from artifact_doubles import task_rows, write_rows
 from example_tree import write_tree
 
@@ -184,6 +187,26 @@ def weights_only(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
     return codes(trainer_for(read(home, f"{TEXT}  ckpt_content: [model]\n")).check())
 
 
+def bad_data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
+    """Rows of data files, as `agentic-rl data` looks at them."""
+    home.mkdir(exist_ok=True)
+    questions = home / "questions.jsonl"
+    questions.write_text('{"question": ""}\nnot JSON\n')
+    others = home / "others.jsonl"
+    others.write_text('{"text": "no question"}\n')
+    prepared = prepare("math", [questions, others], home / "made", Wishes(answer="question"))
+    first, second = ({"role": role, "content": "x"} for role in ("user", "assistant"))
+    truths: list[Any] = ["1", 1, None]
+    rows = [
+        {"prompt": [first, second][: 1 + (number == 2)], "reward_model": {"ground_truth": truth}, "data_source": "s"}
+        for number, truth in enumerate(truths)
+    ]
+    file = home / "tasks.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    checked = check_files([file, Path(shutil.copy(file, home / "again.jsonl"))])
+    return codes([*prepared.report, *checked.report, *check_files([file], lambda messages: 9, 8).report])
+
+
 PROVOKED: dict[str, Provocation] = {
     "ARL307": another_owner,
     "ARL309": no_permission,
@@ -196,5 +219,6 @@ PROVOKED: dict[str, Provocation] = {
     "ARL502": no_package,
     "ARL503": no_device,
     "ARL504": weights_only,
+    **{f"ARL{number}": bad_data for number in range(470, 479)},
 }
 """Code -> what provokes it and gives back the codes of what was found."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from agentic_rl.cli import check, diff, doctor, explain, init, plan, render, schema, train, view
+from agentic_rl.cli import check, data, diff, doctor, explain, init, plan, render, schema, train, view
 
 OWN_OPTIONS = ("--help", "--version", "--install-completion", "--show-completion")
 
@@ -59,6 +59,7 @@ app.command("check")(check.check)
 app.command("diff")(diff.diff)
 app.command("plan")(plan.plan)
 app.command("render")(render.render)
+app.add_typer(data.data)
 app.command("doctor")(doctor.doctor)
 app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)

@@ -28,7 +28,8 @@ def all_pages() -> dict[str, Page]:
     import agentic_rl.config.batch
     import agentic_rl.config.flat.artifact_registry
     import agentic_rl.config.flat.mindspeed_rules
-    import agentic_rl.config.secure_paths  # noqa: F401 - imported for the pages they register
+    import agentic_rl.config.secure_paths
+    import agentic_rl.data.pages  # noqa: F401 - imported for the pages they register
 
     return dict(sorted(PAGES.items()))
 

@@ -19,6 +19,8 @@ class Game(Environment):
     """The sizes there are."""
     size: ClassVar[int]
     """The usual one."""
+    hides: ClassVar[bool] = False
+    """Whether two games may begin with the same text."""
 
     def reset(self, task: Task) -> str:
         """Set the game up; its opening is shown unless the prompt of the data has it already."""

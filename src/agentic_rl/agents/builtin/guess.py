@@ -21,6 +21,7 @@ class Guess(Game):
     name = "guess"
     sizes: ClassVar[range] = range(2, 10_001)
     size: ClassVar[int] = 16
+    hides = True
 
     def begin(self, seed: int, size: int) -> str:
         """Draw the number."""
