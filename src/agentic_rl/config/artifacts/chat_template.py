@@ -9,7 +9,7 @@ from typing import Any
 
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.json_file import NotUsableError, bounded
-from agentic_rl.config.artifacts.pages import BAD_TEMPLATE, NO_TEMPLATE, TOOLLESS_TEMPLATE, finding
+from agentic_rl.config.artifacts.pages import BAD_TEMPLATE, FORGETFUL_TEMPLATE, NO_TEMPLATE, TOOLLESS_TEMPLATE, finding
 from agentic_rl.config.artifacts.rendering import CHARACTERS, CPU_SECONDS, MEMORY, Trial, try_template
 from agentic_rl.config.artifacts.tokenizer import CONFIG
 from agentic_rl.config.diagnostics import Finding
@@ -18,6 +18,9 @@ FILE = "chat_template.jinja"
 MAX_TEMPLATE = 1 << 20
 _TAKE = "take the template of the instruction-tuned model"
 _RENDERING = "use a template that renders tool messages"
+_KEEPING = "nothing, if questions come once a rollout; otherwise a template that keeps the <think> blocks saves samples"
+_THINKS = "think"
+"""A template without the word knows of no thoughts and shows all that was said."""
 _LIMITS = f"{CPU_SECONDS} s of CPU time, {MEMORY >> 20} MiB or {CHARACTERS:,} characters"
 _BLOCKS = re.compile(r"{%[-+]?\s*(end)?(if|for|macro)\b")
 _GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")
@@ -27,7 +30,11 @@ _GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")
 def check_template(
     folder: Folder, config: Mapping[str, Any], files: Mapping[str, int], key: str, *, tools: bool, needed: bool
 ) -> list[Finding]:
-    """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`."""
+    """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`.
+
+    What only rendering can tell is looked at where it matters: for an agent with `tools`, and, where our own rollouts
+    `needed` the template, for one that knows of thoughts.
+    """
     try:
         name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=tools))
         if text is None:
@@ -36,7 +43,17 @@ def check_template(
         _check_text(text)
     except (NotUsableError, OSError) as error:
         return [finding(BAD_TEMPLATE, key, f"the chat template of {folder.path} {error}", _TAKE)]
-    return _check_tools(text, config, f"{folder.path}/{name}", key) if tools else []
+    path = f"{folder.path}/{name}"
+    findings = _check_tools(text, config, path, key) if tools else []
+    return findings or (_check_history(text, config, path, key) if needed and _THINKS in text else [])
+
+
+def _check_history(text: str, config: Mapping[str, Any], path: str, key: str) -> list[Finding]:
+    trial = try_template(text, config)
+    if trial is None or not trial.forgets:
+        return []
+    message = f"the chat template in {path} leaves out what earlier turns thought once the next question comes"
+    return [finding(FORGETFUL_TEMPLATE, key, message, _KEEPING)]
 
 
 def _check_tools(text: str, config: Mapping[str, Any], path: str, key: str) -> list[Finding]:

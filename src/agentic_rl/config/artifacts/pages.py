@@ -1,4 +1,4 @@
-"""The numbered pages about model folders (ARL430-446, ARL466)."""
+"""The numbered pages about model folders (ARL430-446, ARL466, ARL469)."""
 
 from __future__ import annotations
 
@@ -138,6 +138,17 @@ TOOLLESS_TEMPLATE = describe(
     "the policy would never see what a tool says, or the first result would end the rollout. Use a template that "
     "renders tool messages. Where jinja2 is not installed only the template's text is looked at: one that raises "
     "exceptions and never mentions `tool`.",
+)
+FORGETFUL_TEMPLATE = describe(
+    "ARL469",
+    "Chat template that rewrites the history",
+    "warning",
+    "A question, a reply with a `<think>` block and another question were rendered, as transformers does it, and the "
+    "thoughts are not in the text: Qwen3's template is one of these. After the second question the policy is shown "
+    "other tokens than it wrote, so one sequence can't hold the rollout. It is recorded as several segments, each of "
+    "them a sample: more work for the trainer, and longer prompts than `max_prompt_length`. A tool's result "
+    "changes nothing with Qwen3's. An agent that asks once has one segment. Otherwise use a template that keeps what "
+    "was thought, or let the policy not think (`enable_thinking: false` among the template's options).",
 )
 
 

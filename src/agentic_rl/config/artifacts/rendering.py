@@ -15,7 +15,7 @@ CPU_SECONDS, MEMORY, CHARACTERS = 0.5, 512 << 20, 1_000_000
 """What a template may use; one of a real model takes milliseconds."""
 _WALL_SECONDS = 10
 """A machine under load may need that long to start the process."""
-_RESULT = "RESULT-4d81b6"
+_RESULT, _THOUGHT = "RESULT-4d81b6", "THOUGHT-4d81b6"
 
 _Message = dict[str, Any]
 _QUESTION: _Message = {"role": "user", "content": "How warm is it in Bern?"}
@@ -35,7 +35,7 @@ _TOOL = {
 
 @dataclass(frozen=True)
 class Trial:
-    """How it went; all empty if the template prints what a tool said, or if that can't be told."""
+    """How it went; all empty if the template prints what a tool said and was said before, or if that can't be told."""
 
     syntax: str = ""
     """Why the template does not compile."""
@@ -43,6 +43,8 @@ class Trial:
     """Whether it took more time, memory or text than any real template does."""
     refusal: str | None = None
     """The template's own error at the tool's message; empty if it leaves the message out."""
+    forgets: bool = False
+    """Whether it leaves out what an earlier reply thought, once the next question comes."""
 
 
 def try_template(text: str, config: Mapping[str, Any]) -> Trial | None:
@@ -60,17 +62,18 @@ def _try(text: str, tokens: tuple[tuple[str, str], ...]) -> Trial | None:
     replies = [_call({"city": "Bern"}), _call('{"city": "Bern"}'), {"role": "assistant", "content": "It is"}]
     result = {"role": "tool", "name": "weather", "tool_call_id": "a1b2c3d4e", "content": _RESULT}
     variables = {**dict(tokens), "documents": None, "add_generation_prompt": True}
+    thought = {"role": "assistant", "content": f"<think>\n{_THOUGHT}\n</think>\n\nIt is warm."}
     plain = {**variables, "tools": None, "messages": [{**_QUESTION, "content": _RESULT}]}
+    later = {**variables, "tools": None, "messages": [_QUESTION, thought, _QUESTION]}
     with_result = [{**variables, "tools": [_TOOL], "messages": [_QUESTION, reply, result]} for reply in replies]
     return _run(
         {
             "path": [str(folder) for folder in sys.path],
             "template": text,
-            "wanted": _RESULT,
             "cpu_seconds": CPU_SECONDS,
             "memory": MEMORY,
             "characters": CHARACTERS,
-            "conversations": [plain, *with_result],
+            "conversations": [[plain, _RESULT], [later, _THOUGHT], *([one, _RESULT] for one in with_result)],
         }
     )
 
@@ -112,7 +115,7 @@ def _run(request: Mapping[str, Any]) -> Trial | None:
 def _read(answer: Mapping[str, Any]) -> Trial:
     if "syntax" in answer:
         return Trial(syntax=answer["syntax"])
-    plain, *with_result = answer["errors"]
-    if plain is not None or None in with_result:  # one that refuses a plain question expects what is not known here
+    plain, later, *with_result = answer["errors"]
+    if plain is not None:  # one that refuses a plain question expects what is not known here
         return Trial()
-    return Trial(refusal=with_result[0])
+    return Trial(refusal=None if None in with_result else with_result[0], forgets=later == "")

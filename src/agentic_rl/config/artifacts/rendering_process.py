@@ -29,8 +29,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"syntax": f"does not parse: {error.message} (line {error.lineno})"}
     except RecursionError:
         return {"syntax": "is nested too deep"}
-    wanted, characters = request["wanted"], request["characters"]
-    return {"errors": [_render(template, one, wanted, characters) for one in request["conversations"]]}
+    characters = request["characters"]
+    return {"errors": [_render(template, one, wanted, characters) for one, wanted in request["conversations"]]}
 
 
 def _environment() -> Any:

@@ -89,6 +89,28 @@ def test_only_an_agent_with_tools_needs_them_printed(tmp_path: Path) -> None:
     assert "ARL445" in found
 
 
+FORGETS = EACH + "{{ m.content if loop.last else m.content.split('</think>')[-1] }}{% endfor %}"
+
+
+def test_a_template_that_forgets_thoughts_is_told_of(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    for text in ("@tool\ndef f(): ...", "class A(BaseEngineWrapper): ..."):
+        agent.write_text(text)
+        (found,) = told(tmp_path / "model", FORGETS, agent_engine_wrapper_path=agent)
+        assert found.startswith("warning ARL469")
+        assert "leaves out what earlier turns thought once the next question comes" in found
+    kept = "{# <think> #}" + TEMPLATE
+    assert told(tmp_path / "model", kept, agent_engine_wrapper_path=agent) == []
+    refused = EACH + "{{ raise_exception('think once') if messages | length > 1 else m.content }}{% endfor %}"
+    assert told(tmp_path / "model", refused, agent_engine_wrapper_path=agent) == []
+
+
+@pytest.mark.parametrize(("name", "codes"), [("qwen3", ["ARL469"]), ("qwen2.5", []), ("llama3", []), ("smollm2", [])])
+def test_templates_of_the_field(name: str, codes: list[str], tmp_path: Path) -> None:
+    template = (Path(__file__).parents[3] / "data" / "chat_templates" / f"{name}.jinja").read_text("utf-8")
+    assert [one.split()[1] for one in told(tmp_path / "model", template)] == codes
+
+
 def _without_jinja(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if not Path(folder, "jinja2").is_dir()])
 
