@@ -19,6 +19,23 @@ class ChatModel(Protocol):
     metrics: dict[str, Any]
     """Numbers to keep with the trajectory; an agent may add its own."""
 
+    @property
+    def base_url(self) -> str:
+        """An address of the policy for any client of OpenAI's API, for this rollout alone.
+
+        What comes in there is recorded as calls of `chat` are, whatever the client does with the history. The first
+        look starts the server. A blocking client must run in a thread, or `run` be written without `async`.
+
+        Raises:
+            GatewayMissingError: the extra `gateway` is not installed.
+        """
+        ...
+
+    @property
+    def api_key(self) -> str:
+        """The key that goes with `base_url`."""
+        ...
+
     async def chat(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] | None = None, **sampling: Any
     ) -> Message:
@@ -74,7 +91,10 @@ class Agent(ABC):
 
     @abstractmethod
     async def run(self, task: Task, model: ChatModel) -> float:
-        """Do `task` by calling `model.chat` as often as needed; return the reward, a finite number."""
+        """Do `task` by calling `model.chat` as often as needed; return the reward, a finite number.
+
+        Written without `async` it runs in a thread of its own, where a client of `model.base_url` may block.
+        """
 
     def cut_short(self, task: Task, messages: Sequence[Message]) -> float:
         """Return the reward of a rollout whose budget ended inside `run`, without `run` handling it."""

@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -16,6 +17,7 @@ from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import BudgetExhaustedError, LateError
 from agentic_rl.agents.own_lines import user_file
 from agentic_rl.agents.task import Task
+from agentic_rl.agents.threads import run_in_thread
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.rollout.crew import Crew
 from agentic_rl.rollout.leftovers import Leftovers
@@ -98,11 +100,13 @@ class AgentRunner:
 
     async def _rewarded(self, task: Task, recorder: Recorder) -> float:
         try:
-            reward: Any = self._agent.run(task, recorder)
-            if inspect.isawaitable(reward):  # a run that calls no model may be written without async
-                reward = await reward
+            reward: Any = await self._ran(task, recorder)
         except BudgetExhaustedError:
             reward = self._agent.cut_short(task, recorder.messages)
+        except Exception:
+            if not recorder.spent:
+                raise
+            reward = self._agent.cut_short(task, recorder.messages)  # its client has an error of its own for that
         if recorder.fault is not None:
             raise recorder.fault  # the agent caught it, but what it did to the conversation stays done
         try:
@@ -113,3 +117,10 @@ class AgentRunner:
             name = type(self._agent).__name__
             raise ValueError(f"{name} gave the reward {reward!r}; it must be a finite number")
         return number
+
+    async def _ran(self, task: Task, recorder: Recorder) -> Any:
+        """Await `run`; without `async` it runs in a thread, since it may wait for the gateway, which runs here."""
+        if inspect.iscoroutinefunction(self._agent.run):
+            return await self._agent.run(task, recorder)
+        reward: Any = await run_in_thread(partial(self._agent.run, task, recorder), "agent")
+        return await reward if inspect.isawaitable(reward) else reward

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import count
 
 from agentic_rl.agents.agent import Agent
@@ -13,6 +15,7 @@ from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.rollout.agent_runner import AgentRunner
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Engine
+from agentic_rl.rollout.gateway import Gateway
 from agentic_rl.rollout.grouping import Grouping
 from agentic_rl.rollout.limits import Limits, Truncation
 from agentic_rl.rollout.recorder import Recorder
@@ -72,6 +75,7 @@ class Driver:
         self._agent_name = agent_name
         self._sessions = count()
         self._wrappers: dict[type[BaseEngineWrapper], WrapperRunner] = {}
+        self._gateway = Gateway(chat_format)
 
     async def run(self, agent: Runnable, tasks: Sequence[Task]) -> list[Trajectory]:
         """Run every task; return the trajectories in the order of the tasks.
@@ -107,6 +111,10 @@ class Driver:
                 if group := grouping.add(place, trajectory):
                     yield group
 
+    async def close(self) -> None:
+        """Stop the gateway, if an agent asked for it. The engine is its owner's to close."""
+        await self._gateway.close()
+
     def _results(self, agent: Agent, tasks: Sequence[Task]) -> AsyncGenerator[tuple[int, Trajectory], None]:
         runner = AgentRunner(
             agent,
@@ -120,7 +128,8 @@ class Driver:
 
     def _new_recorder(self, task: Task) -> Recorder:
         session = f"{next(self._sessions)}-{task.idx}-{task.sample}"
-        return Recorder(self.engine, self.chat_format, self.limits, task, session)
+        door = partial(self._gateway.open, loop=asyncio.get_running_loop())
+        return Recorder(self.engine, self.chat_format, self.limits, task, session, open_door=door)
 
     def _wrapper_runner(self, wrapper: type[BaseEngineWrapper]) -> WrapperRunner:
         if wrapper not in self._wrappers:
@@ -131,5 +140,6 @@ class Driver:
                 self.limits,
                 agent_name=self._agent_name,
                 n_parallel_agents=self.n_parallel_agents,
+                gateway=self._gateway,
             )
         return self._wrappers[wrapper]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agentic_rl.agents.agent import ToolSpec
@@ -12,17 +12,29 @@ from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.rollout.branches import Branch, first_difference
 from agentic_rl.rollout.chat import ChatFormat, tool_schemas
 from agentic_rl.rollout.engines.base import Engine
+from agentic_rl.rollout.gateway.door import Door
 from agentic_rl.rollout.limits import Limits
 from agentic_rl.rollout.segments import Conversation, Reply
 from agentic_rl.rollout.step_rewards import StepRewards
 
 
 class Recorder:
-    """A `ChatModel` for one rollout: a strict view of its conversation, which refuses an edited history."""
+    """A `ChatModel` for one rollout: a strict view of its conversation, which refuses an edited history.
 
-    def __init__(self, engine: Engine, chat_format: ChatFormat, limits: Limits, task: Task, session: str) -> None:
+    Clients that come through a door, which `open_door` makes, may edit it: every version is kept as a segment.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        chat_format: ChatFormat,
+        limits: Limits,
+        task: Task,
+        session: str,
+        *,
+        open_door: Callable[[Conversation], Door] | None = None,
+    ) -> None:
         self.conversation = Conversation(engine, chat_format, limits, task, session)
-        self.metrics = self.conversation.metrics
         self.fault: Exception | None = None
         """What the agent did wrong with the model, whether or not it let the exception through."""
         self._branch: Branch | None = None
@@ -30,6 +42,32 @@ class Recorder:
         self._options: Any = None
         self._step_rewards = StepRewards()
         self._busy = False
+        self._open_door = open_door
+        self._opened: Door | None = None
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Numbers to keep with the trajectory."""
+        return self.conversation.metrics
+
+    @metrics.setter
+    def metrics(self, metrics: dict[str, Any]) -> None:
+        self.conversation.metrics = metrics
+
+    @property
+    def base_url(self) -> str:
+        """The address of this rollout for clients of OpenAI; see `ChatModel.base_url`."""
+        return self._door().base_url
+
+    @property
+    def api_key(self) -> str:
+        """The key that goes with `base_url`."""
+        return self._door().api_key
+
+    @property
+    def spent(self) -> bool:
+        """Whether a client was told that the budget of the rollout has ended."""
+        return self._opened is not None and self._opened.spent
 
     @property
     def messages(self) -> list[Message]:
@@ -68,6 +106,8 @@ class Recorder:
     def end(self) -> None:
         """Refuse further calls and give the engine its cache back."""
         self.conversation.end()
+        if self._opened is not None:
+            self._opened.close()
 
     def trajectory(self, reward: float = 0.0) -> Trajectory:
         """Return what was recorded; see `Conversation.trajectory`."""
@@ -76,6 +116,14 @@ class Recorder:
     def failed(self, error: BaseException, file: str | None = None) -> Trajectory:
         """Return what was recorded until `error` ended it; see `Conversation.failed`."""
         return self._with_steps(self.conversation.failed(error, file))
+
+    def _door(self) -> Door:
+        if self._opened is None:
+            self.conversation.require_open()
+            if self._open_door is None:
+                raise RuntimeError("this model has no address: only the driver of rollouts gives one")
+            self._opened = self._open_door(self.conversation)
+        return self._opened
 
     def _with_steps(self, trajectory: Trajectory) -> Trajectory:
         for step, reward in zip(trajectory.steps, self._step_rewards.by_turn(), strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +20,12 @@ from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.completions import CompletionsFunction
 from agentic_rl.rollout.crew import Crew
 from agentic_rl.rollout.engines.base import Engine
+from agentic_rl.rollout.gateway import Gateway, GatewayMissingError
 from agentic_rl.rollout.limits import Limits
 from agentic_rl.rollout.wrapper_results import checked, in_order, lacks_tokens, with_segments
 from agentic_rl.rollout.wrapper_steps import segments_of
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class WrapperRunner:
@@ -36,6 +40,7 @@ class WrapperRunner:
         *,
         agent_name: str,
         n_parallel_agents: int,
+        gateway: Gateway,
     ) -> None:
         self._class = wrapper_class
         self._limits = limits
@@ -43,6 +48,7 @@ class WrapperRunner:
         self._n_parallel_agents = n_parallel_agents
         self._format = chat_format
         self._completions = CompletionsFunction(engine, chat_format, limits)
+        self._gateway = gateway
         self._wrapper: BaseEngineWrapper | None = None
         self._making = asyncio.Lock()
 
@@ -66,10 +72,18 @@ class WrapperRunner:
     async def _started(self) -> BaseEngineWrapper:
         async with self._making:
             if self._wrapper is None:
-                self._wrapper = await run_in_thread(self._made, "wrapper")
+                addresses = self._addresses()
+                self._wrapper = await run_in_thread(lambda: self._made(addresses), "wrapper")
         return self._wrapper
 
-    def _made(self) -> BaseEngineWrapper:
+    def _addresses(self) -> list[str]:
+        try:
+            return [self._gateway.open_batch(self._completions, asyncio.get_running_loop())]
+        except GatewayMissingError as error:
+            _LOGGER.info("server_addresses of %s are empty: %s", self._class.__name__, error)
+            return []
+
+    def _made(self, addresses: list[str]) -> BaseEngineWrapper:
         limits = self._limits
         try:
             wrapper = self._class(
@@ -87,7 +101,7 @@ class WrapperRunner:
                 n_parallel_agents=self._n_parallel_agents,
                 max_steps=limits.max_steps,
             )
-            wrapper.server_addresses = []
+            wrapper.server_addresses = addresses
             wrapper.completions = [self._completions]
             wrapper.initialize()
         except Exception as error:

@@ -167,6 +167,7 @@ class Roller:
         """Free the agent, the engine and the event loop."""
         if not isinstance(self._agent, type):
             self._loop.run_until_complete(close_agent(self._agent))
+        self._loop.run_until_complete(self._driver.close())
         self._loop.run_until_complete(self._engine.close())
         self._loop.close()
 

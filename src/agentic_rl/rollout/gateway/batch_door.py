@@ -1,0 +1,39 @@
+"""The place where the calls of a user's wrapper come in: without keys, recorded for the batch that runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentic_rl.rollout.completions import CompletionsFunction
+from agentic_rl.rollout.gateway.ask import Ask, Choice
+from agentic_rl.rollout.gateway.faults import InvalidError
+
+
+class BatchDoor:
+    """Answers with the function that the wrapper could call itself."""
+
+    def __init__(self, completions: CompletionsFunction) -> None:
+        self._completions = completions
+
+    async def answer(self, ask: Ask) -> list[Choice]:
+        """Let the policy answer; see `Policy.answer`."""
+        if "chat_template_kwargs" in ask.options:
+            raise InvalidError("chat_template_kwargs can't be given here", param="chat_template_kwargs")
+        shown: dict[str, Any] = {"prompt": ask.prompt}
+        if ask.messages is not None:
+            shown = {"messages": ask.messages, "tools": ask.tools or None}
+        body = await self._completions(**shown, **ask.options, n=ask.n)
+        return [_choice(one, body["prompt_token_ids"]) for one in body["choices"]]
+
+
+def _choice(one: dict[str, Any], prompt_ids: list[int]) -> Choice:
+    logprobs = one["logprobs"]
+    text = one.get("text", "")
+    return Choice(
+        message=one.get("message", {"role": "assistant", "content": text}),
+        text=text,
+        token_ids=one["token_ids"],
+        logprobs=logprobs.get("token_logprobs") or [token["logprob"] for token in logprobs.get("content", ())],
+        finish_reason=one["finish_reason"],
+        prompt_ids=prompt_ids,
+    )
