@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -9,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from agentic_rl.agents.deadline import Deadline
+from agentic_rl.agents.errors import EscapedError
 from agentic_rl.agents.threads import run_in_thread
 
 DEFAULT_TIMEOUT: ContextVar[float] = ContextVar("DEFAULT_TIMEOUT", default=600.0)
@@ -29,11 +31,27 @@ async def call(
 
     Raises:
         LateError: it took longer. What runs in a thread can't be stopped: it is left behind.
+        EscapedError: it tried to end the program.
     """
-    if inline and not inspect.iscoroutinefunction(function):
-        return function(*arguments)
-    with Deadline(DEFAULT_TIMEOUT.get() if seconds is None else seconds, what):
-        if inspect.iscoroutinefunction(function):
-            return await function(*arguments)
-        result = await run_in_thread(partial(function, *arguments), what)
-        return await result if inspect.isawaitable(result) else result
+    plain = not inspect.iscoroutinefunction(function)
+    try:
+        if inline and plain:
+            return function(*arguments)
+        with Deadline(DEFAULT_TIMEOUT.get() if seconds is None else seconds, what):
+            if plain:
+                result = await _in_thread(partial(function, *arguments), what)
+            else:
+                result = function(*arguments)
+            return await result if inspect.isawaitable(result) else result
+    except SystemExit as error:
+        raise EscapedError(f"SystemExit: {error}") from error
+
+
+async def _in_thread(function: Callable[[], Any], what: str) -> Any:
+    """Run a function in a thread, where a KeyboardInterrupt is its own: the user's reaches the main thread alone."""
+    try:
+        return await run_in_thread(function, what)
+    except (Exception, asyncio.CancelledError, SystemExit):
+        raise
+    except BaseException as error:
+        raise EscapedError(f"{type(error).__name__}: {error}") from error

@@ -14,6 +14,7 @@ from agentic_rl.agents.agent import Agent, ChatModel
 from agentic_rl.agents.calls import call
 from agentic_rl.agents.errors import BudgetExhaustedError
 from agentic_rl.agents.task import Message, Task, with_system_prompt
+from agentic_rl.agents.tool import shortened
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -23,11 +24,15 @@ class Observation:
     """What a step of the policy led to."""
 
     text: str = ""
-    """Shown to the policy as a user's message before its next turn."""
+    """Shown to the policy as a user's message before its next turn; a very long one with its middle left out."""
     reward: float = 0.0
     """What this step earned; the rollout earns the sum."""
     done: bool = False
     """The episode is over: the policy gets no further turn."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"the text of an Observation is a {type(self.text).__name__}; write it as text")
 
 
 class Environment(ABC):
@@ -122,7 +127,7 @@ class EnvironmentAgent(Agent):
             observations.append(observation)
             if observation.done:
                 return
-            messages += [reply, {"role": "user", "content": observation.text}]
+            messages += [reply, {"role": "user", "content": shortened(observation.text)}]
 
 
 async def _called(environment: Environment, method: str, *arguments: Any) -> Any:

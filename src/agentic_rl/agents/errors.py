@@ -31,6 +31,10 @@ class McpError(RuntimeError):
     """An MCP server can't be started, is gone, or refuses what it is asked."""
 
 
+class EscapedError(RuntimeError):
+    """A function raised something that is meant for the whole program, such as SystemExit; the text says what."""
+
+
 class UnknownAgentError(LookupError):
     """No agent has this name."""
 

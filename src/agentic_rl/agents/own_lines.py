@@ -24,12 +24,12 @@ def user_file(one: type) -> str | None:
 
 def with_own_line(error: BaseException, file: str | None) -> str:
     """Return the type and the text of `error`, and the innermost line of the user's `file` that it passed."""
-    text = f"{type(error).__name__}: {_said(error)}"
+    text = f"{type(error).__name__}: {said(error)}"
     line = own_line(error, file) if file else None
     return text if line is None else f"{text} ({file}:{line})"
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
     """Return the text of an error, however long it is and whoever wrote its class."""
     try:
         text = str(error)

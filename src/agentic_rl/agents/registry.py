@@ -128,6 +128,8 @@ def _made(name: str, entry: _Entry) -> Found:
     try:
         agent = made(source)
     except Exception as error:
+        if str(getattr(source, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
+            raise  # one of ours says what it lacks in its own words
         file = _file(source)
         problem = f"agent {name!r} can't be made: {type(error).__name__}: {error}"
         line = own_line(error, file) or (constructor_line(source, file) if isinstance(source, type) else None)

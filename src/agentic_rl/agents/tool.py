@@ -14,7 +14,8 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from agentic_rl.agents.calls import call
 from agentic_rl.agents.docstring import describe
-from agentic_rl.agents.errors import LateError
+from agentic_rl.agents.errors import EscapedError, LateError
+from agentic_rl.agents.own_lines import said
 
 MAX_RESULT_CHARACTERS = 32_768
 """Longer results reach the model with their middle left out."""
@@ -65,10 +66,10 @@ class Tool:
             return ToolResult(f"Error: wrong arguments for {self.name}: {problem}", ok=False)
         try:
             return _as_result(await self._run(checked))
-        except LateError as late:
-            return ToolResult(f"Error: {late}", ok=False)
+        except (EscapedError, LateError) as error:
+            return ToolResult(shortened(f"Error: {error}"), ok=False)
         except Exception as error:
-            return ToolResult(shortened(f"Error: {type(error).__name__}: {error}"), ok=False)
+            return ToolResult(shortened(f"Error: {type(error).__name__}: {said(error)}"), ok=False)
 
     def _check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         try:
