@@ -1,0 +1,1 @@
+"""Programs that benchmarks/agents.py runs: each is a client that makes the same rollouts."""
