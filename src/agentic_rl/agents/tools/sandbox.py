@@ -48,12 +48,12 @@ class Sandbox:
         self.limits = limits or Limits()
         self._weak = weak
         self._preload = tuple(preload)
-        self._parallel = parallel or 2 * (os.cpu_count() or 1)
+        self._server, self.missing = start(self.limits, self._preload, weak=weak)
+        self._end = weakref.finalize(self, self._server.close)
+        self._parallel = parallel or 2 * len(os.sched_getaffinity(0))
         self._places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
         self._places = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
-        self._server, self.missing = start(self.limits, self._preload, weak=weak)
-        self._end = weakref.finalize(self, _close, [self._server])
         if self.missing:
             _LOGGER.warning("the python tool runs code in a weak sandbox; missing %s", "; ".join(self.missing))
 
@@ -98,13 +98,8 @@ class Sandbox:
                 return  # another call has done it
             self._end()
             self._server, _ = start(self.limits, self._preload, weak=self._weak)
-            self._end = weakref.finalize(self, _close, [self._server])
+            self._end = weakref.finalize(self, self._server.close)
 
     def close(self) -> None:
         """End the sandbox and every call; the end of the program does it, too."""
         self._end()
-
-
-def _close(servers: list[Server]) -> None:
-    for server in servers:
-        server.close()

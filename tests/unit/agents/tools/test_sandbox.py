@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentic_rl.agents.tools import sandbox_server
 from agentic_rl.agents.tools.sandbox import Limits, Outcome, Sandbox, SandboxError
@@ -137,6 +139,39 @@ def test_a_program_without_end_ends_in_time(sandbox):
     began = time.monotonic()
     run(sandbox, GOES_ON["a fork bomb of sessions"])
     assert time.monotonic() - began < LIMITS.seconds + 2
+
+
+FRAGMENTS = [
+    "import os, sys, ctypes, signal, threading, gc\n",
+    "x = [0]\n",
+    "x *= 1000\n",
+    "for _ in range(10): x = x + x\n",
+    "print(x)\n",
+    "os.fork()\n",
+    "os.setsid()\n",
+    "os.close(1)\n",
+    "os.kill(os.getpid(), signal.SIGTERM)\n",
+    "os.kill(0, signal.SIGINT)\n",
+    "sys.exit(x)\n",
+    "gc.get_objects()[0].clear()\n",
+    "threading.Thread(target=os.abort).start()\n",
+    "ctypes.CDLL(None).syscall(id(x) % 460, 1, 1, 1)\n",
+    "def f():\n    yield\n",
+    "raise KeyboardInterrupt\n",
+    "try: 1 / 0\nfinally: f()\n",
+    "del __builtins__\n",
+    "((((\n",
+    "'''",
+    "\t",
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(program=st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join) | st.text(max_size=200))
+def test_whatever_the_program_is_there_is_an_outcome_and_the_next_one_runs(sandbox, program):
+    [outcome] = run(sandbox, program)
+    assert len(outcome.output.encode()) <= 3 * LIMITS.output
+    assert run(sandbox, "1 + 1")[0] == Outcome("2\n")
 
 
 def test_processes_are_limited(sandbox):
