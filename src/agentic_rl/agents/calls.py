@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -39,19 +38,9 @@ async def call(
             return function(*arguments)
         with Deadline(DEFAULT_TIMEOUT.get() if seconds is None else seconds, what):
             if plain:
-                result = await _in_thread(partial(function, *arguments), what)
+                result = await run_in_thread(partial(function, *arguments), what)
             else:
                 result = function(*arguments)
             return await result if inspect.isawaitable(result) else result
     except SystemExit as error:
         raise EscapedError(f"SystemExit: {error}") from error
-
-
-async def _in_thread(function: Callable[[], Any], what: str) -> Any:
-    """Run a function in a thread, where a KeyboardInterrupt is its own: the user's reaches the main thread alone."""
-    try:
-        return await run_in_thread(function, what)
-    except (Exception, asyncio.CancelledError, SystemExit):
-        raise
-    except BaseException as error:
-        raise EscapedError(f"{type(error).__name__}: {error}") from error

@@ -13,6 +13,7 @@ import pytest
 
 from agentic_rl.agents import (
     Agent,
+    BaseEngineWrapper,
     Environment,
     EnvironmentAgent,
     Message,
@@ -192,3 +193,20 @@ def test_an_observation_of_a_megabyte_is_shortened() -> None:
     trajectory = rolled(EnvironmentAgent(lambda: Hostile(lambda: Observation("ab" * 500_000)), max_turns=2))
     assert trajectory.error == ""
     assert len(trajectory.chat_completions[2]["content"]) < 33_000
+
+
+class Plain(Agent):
+    """Written without `async`: it runs in a thread."""
+
+    def run(self, task: Task, model: Any) -> float:  # type: ignore[override]
+        raise KeyboardInterrupt
+
+
+class Wrapped(BaseEngineWrapper):
+    def generate_agent_trajectories_async(self, tasks: list[dict[str, Any]]) -> list[Trajectory]:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("agent", [Plain(), Wrapped])
+def test_what_runs_in_a_thread_can_not_interrupt_the_run(agent: Any) -> None:
+    assert rolled(agent).error.startswith("EscapedError: KeyboardInterrupt")
