@@ -125,6 +125,18 @@ class ChatFormat:
         self.stop_ids: Ids = tuple(sorted({self.end_of_turn, *self._eos_ids()}))
         """Every token after which the policy's turn is over."""
 
+    @classmethod
+    def configured(cls, tokenizer: Any, *, tool_parser: str, enable_thinking: bool | None) -> ChatFormat:
+        """Make the format that a configuration asks for.
+
+        Args:
+            tokenizer: of the policy's model.
+            tool_parser: as the key of the configuration; `auto` for the template's own.
+            enable_thinking: as the key of the configuration; None leaves the template to its default.
+        """
+        options = None if enable_thinking is None else {"enable_thinking": enable_thinking}
+        return cls(tokenizer, tool_parser=None if tool_parser == "auto" else tool_parser, template_options=options)
+
     def dialog(
         self, tools: Sequence[ToolSpec] | None = None, template_options: Mapping[str, Any] | None = None
     ) -> Dialog:

@@ -57,7 +57,8 @@ def test_the_end_of_a_turn_and_the_format_of_calls_are_found(name: str) -> None:
     chat_format = FORMATS[name]
     assert chat_format.decode([chat_format.end_of_turn]) == END_OF_TURN[name]
     assert chat_format.call_format.name == CALL_FORMATS[name]
-    assert ChatFormat(model_tokenizer(name), tool_parser="pythonic").call_format.name == "pythonic"
+    chosen = ChatFormat.configured(model_tokenizer(name), tool_parser="pythonic", enable_thinking=None)
+    assert chosen.call_format.name == "pythonic"
 
 
 def test_the_prompt_shows_the_tools_and_the_question(name: str) -> None:
@@ -143,7 +144,7 @@ def test_qwen3_without_thinking_stays_one_sequence() -> None:
     call = chat_format.call_format.write([("calculator", ARGUMENTS)])
     trajectory = roll(chat_format, [call, "84", "yes"], RESULTS[:1], [MORE], **NOT_THINKING)
     assert trajectory.segments == []
-    configured = ChatFormat(model_tokenizer("qwen3"), template_options=NOT_THINKING)
+    configured = ChatFormat.configured(model_tokenizer("qwen3"), tool_parser="auto", enable_thinking=False)
     assert roll(configured, [call, "84", "yes"], RESULTS[:1], [MORE]).response_tokens == trajectory.response_tokens
 
 

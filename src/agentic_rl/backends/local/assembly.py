@@ -109,7 +109,10 @@ def build_policy(loaded: Loaded) -> Policy:
         path = loaded.checked[MODEL_KEY].confirm()
         device = resolve_device(config.device)
         model, tokenizer = load_policy(path, device, trust_remote_code=config.trust_remote_code)
-        return Policy(model, tokenizer, ChatFormat(tokenizer))
+        chat_format = ChatFormat.configured(
+            tokenizer, tool_parser=config.tool_parser, enable_thinking=config.enable_thinking
+        )
+        return Policy(model, tokenizer, chat_format)
 
 
 def build_agent(loaded: Loaded) -> Runnable:

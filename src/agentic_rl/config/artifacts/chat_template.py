@@ -28,12 +28,19 @@ _GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")
 
 
 def check_template(
-    folder: Folder, config: Mapping[str, Any], files: Mapping[str, int], key: str, *, tools: bool, needed: bool
+    folder: Folder,
+    config: Mapping[str, Any],
+    files: Mapping[str, int],
+    key: str,
+    *,
+    tools: bool,
+    needed: bool,
+    thinks: bool,
 ) -> list[Finding]:
     """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`.
 
-    What only rendering can tell is looked at where it matters: for an agent with `tools`, and, where our own rollouts
-    `needed` the template, for one that knows of thoughts.
+    What only rendering can tell is looked at where it matters: for an agent with `tools`, and for a policy that
+    `thinks` in our own rollouts.
     """
     try:
         name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=tools))
@@ -45,7 +52,7 @@ def check_template(
         return [finding(BAD_TEMPLATE, key, f"the chat template of {folder.path} {error}", _TAKE)]
     path = f"{folder.path}/{name}"
     findings = _check_tools(text, config, path, key) if tools else []
-    return findings or (_check_history(text, config, path, key) if needed and _THINKS in text else [])
+    return findings or (_check_history(text, config, path, key) if thinks and _THINKS in text else [])
 
 
 def _check_history(text: str, config: Mapping[str, Any], path: str, key: str) -> list[Finding]:

@@ -56,7 +56,8 @@ def _template(folder: Folder, files: Mapping[str, int], request: Request, *, nee
     config = read_tokenizer_config(folder, files, KEY)
     if isinstance(config, Finding):
         return [config]
-    return check_template(folder, config, files, KEY, tools=_has_tools(request), needed=needed)
+    thinks = needed and request.values.get("enable_thinking") is not False
+    return check_template(folder, config, files, KEY, tools=_has_tools(request), needed=needed, thinks=thinks)
 
 
 def _has_tools(request: Request) -> bool:

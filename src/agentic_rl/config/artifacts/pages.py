@@ -148,7 +148,7 @@ FORGETFUL_TEMPLATE = describe(
     "other tokens than it wrote, so one sequence can't hold the rollout. It is recorded as several segments, each of "
     "them a sample: more work for the trainer, and longer prompts than `max_prompt_length`. A tool's result "
     "changes nothing with Qwen3's. An agent that asks once has one segment. Otherwise use a template that keeps what "
-    "was thought, or let the policy not think (`enable_thinking: false` among the template's options).",
+    "was thought, or let the policy not think (`enable_thinking: false`).",
 )
 
 

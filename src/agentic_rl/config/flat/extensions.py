@@ -23,6 +23,11 @@ class OwnKeys(Level):
     """Seconds that one call of the model or of a tool may take."""
     trajectory_timeout: PositiveFloat = 7200.0
     """Seconds that one trajectory may take."""
+    enable_thinking: bool | None = None
+    """Whether the policy thinks before it answers, where its chat template has such a switch; null: the template's
+    own default."""
+    tool_parser: Literal["auto", "hermes", "qwen3_coder", "llama3_json", "pythonic"] = "auto"
+    """Format of the policy's tool calls; `auto` takes the one in which the chat template prints earlier ones."""
     max_failed_fraction: UnitInterval = 0.5
     """Share of a step's trajectories that may fail; above it the run stops with the reason."""
 

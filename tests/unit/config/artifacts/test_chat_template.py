@@ -105,6 +105,15 @@ def test_a_template_that_forgets_thoughts_is_told_of(tmp_path: Path) -> None:
     assert told(tmp_path / "model", refused, agent_engine_wrapper_path=agent) == []
 
 
+def test_a_policy_that_does_not_think_has_nothing_to_forget(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    write_model(model)
+    (model / "chat_template.jinja").write_text(FORGETS)
+    for thinks, found in ((None, ["ARL469"]), (True, ["ARL469"]), (False, [])):
+        artifacts = read_artifacts({KEY: model}, enable_thinking=thinks)
+        assert [one.code for one in artifacts.findings] == found
+
+
 @pytest.mark.parametrize(("name", "codes"), [("qwen3", ["ARL469"]), ("qwen2.5", []), ("llama3", []), ("smollm2", [])])
 def test_templates_of_the_field(name: str, codes: list[str], tmp_path: Path) -> None:
     template = (Path(__file__).parents[3] / "data" / "chat_templates" / f"{name}.jinja").read_text("utf-8")

@@ -40,7 +40,9 @@ class RolloutRoom:
 
     def __init__(self, settings: RolloutSettings, server_manager: Any, tokenizer: Any, max_model_len: int) -> None:
         self.settings = settings
-        self.chat_format = ChatFormat(tokenizer)
+        self.chat_format = ChatFormat.configured(
+            tokenizer, tool_parser=settings.tool_parser, enable_thinking=settings.enable_thinking
+        )
         self.agent: Runnable = (
             find_agent(settings.agent_name) if settings.agent_file is None else load_agent_file(settings.agent_file)
         )

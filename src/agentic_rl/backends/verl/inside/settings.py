@@ -37,6 +37,8 @@ class RolloutSettings:
     stepwise: bool
     """Each turn is one sample (`use_stepwise_advantage`)."""
     seed: int
+    enable_thinking: bool | None = None
+    tool_parser: str = "auto"
 
     def to_dict(self) -> dict[str, Any]:
         """The settings by their names."""
@@ -83,4 +85,6 @@ def settings_of(config: FlatConfig, workers: int) -> RolloutSettings:
         truncation=config.verl.truncation,
         stepwise=config.use_stepwise_advantage,
         seed=config.seed,
+        enable_thinking=config.enable_thinking,
+        tool_parser=config.tool_parser,
     )

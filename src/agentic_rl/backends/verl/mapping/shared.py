@@ -145,6 +145,8 @@ OWN: tuple[Entry, ...] = (
     ),
     adapter("keep_checkpoints", "counts those of earlier starts too, which verl does not"),
     adapter("n_parallel_agents", "divided among verl's agent-loop workers, at least 1 in each"),
+    adapter("enable_thinking", "the agent loop's chat template has it as a variable"),
+    adapter("tool_parser", "the agent loop reads tool calls in this format"),
     adapter("turn_timeout", "the agent loop ends a call of the model or of a tool"),
     adapter("trajectory_timeout", "the agent loop ends a trajectory"),
     adapter("max_failed_fraction", "the trainer stops the run before it learns from such a step"),
