@@ -36,6 +36,7 @@ class FakeServer:
         logprob: float = -0.5,
         max_model_len: int | None = 4096,
         token_ids: bool = True,
+        hands_over: bool = False,
         api_key: str = "",
         port: int = 0,
         message: dict[str, Any] | None = None,
@@ -43,11 +44,13 @@ class FakeServer:
         self.latency = latency
         self.plan = plan
         self.requests: list[bytes] = []
+        self.heads: list[bytes] = []
         self.keep_requests = True
         self.asked = 0
         self.connections: set[_Connection] = set()
         self.max_model_len = max_model_len
         self.api_key = api_key
+        self._hands_over = hands_over
         self.port = port
         self._pattern = ",".join(map(str, call)).encode()
         self._replies, self._logprob, self._token_ids = (call, answer), logprob, token_ids
@@ -95,6 +98,8 @@ class FakeServer:
         budget = int(re.search(rb'"max_tokens": ?(\d+)', body)[1])  # type: ignore[index]
         if budget < len(self._replies[which]):
             head, tail = completion(self._replies[which][:budget], self._logprob, token_ids=self._token_ids)
+        if self._hands_over and b'"do_remote_decode":true' in body:
+            tail = tail[:-1] + b',"kv_transfer_params":{"remote_engine_id":"here"}}'
         return answer_of(200, b"".join((head, prompt, tail)))
 
 
@@ -140,6 +145,7 @@ class _Connection(asyncio.Protocol):
         number, server.asked = server.asked, server.asked + 1
         if server.keep_requests:
             server.requests.append(body)
+            server.heads.append(head)
         fault = server.plan(number, body) if server.plan is not None else ""
         reply = server.respond(path, body)
         if server.latency:

@@ -50,8 +50,10 @@ class EngineFaultError(RuntimeError):
 class Engine(Protocol):
     """Generates tokens for many trajectories at once, on one event loop."""
 
-    max_model_len: int
-    """The longest sequence, prompt and completion together, in tokens."""
+    @property
+    def max_model_len(self) -> int:
+        """The longest sequence, prompt and completion together, in tokens."""
+        ...
 
     async def generate(
         self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None

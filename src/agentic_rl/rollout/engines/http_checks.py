@@ -22,8 +22,7 @@ class Abilities:
     """What a server serves, and how."""
 
     model: str
-    max_model_len: int | None
-    """None: it does not say."""
+    max_model_len: int
     processed_logprobs: bool
 
 
@@ -64,7 +63,7 @@ def _read(url: str, payload: bytes) -> Any:
         raise ServerFaultError(f"{url} answers a check with something that is not JSON") from None
 
 
-def _chosen(url: str, answer: Any, model: str | None) -> tuple[str, int | None]:
+def _chosen(url: str, answer: Any, model: str | None) -> tuple[str, int]:
     try:
         served = {str(one["id"]): one.get("max_model_len") for one in answer["data"]}
     except (TypeError, LookupError, AttributeError):
@@ -78,4 +77,6 @@ def _chosen(url: str, answer: Any, model: str | None) -> tuple[str, int | None]:
             else f"{url} serves {', '.join(served) or 'no model'}; name one as model"
         )
     longest = served[model]
-    return model, longest if isinstance(longest, int) and longest > 1 else None
+    if not isinstance(longest, int) or longest < 2:
+        raise ServerUnsuitableError(f"{url} does not say its max_model_len; serve the model with vLLM 0.10.2 or newer")
+    return model, longest

@@ -340,3 +340,47 @@ def test_one_server_is_enough_to_start() -> None:
         await alive.stop()
 
     asyncio.run(main())
+
+
+def test_prompts_are_read_on_one_server_and_go_on_on_another() -> None:
+    reads, decodes = FakeServer(hands_over=True, plan=failing("", "reset")), FakeServer(plan=failing("", "", "500"))
+
+    async def main() -> None:
+        await reads.start()
+        await decodes.start()
+        engine = await HttpEngine.connect([decodes.url], prefill_servers=[reads.url], **QUICK)
+        sampling = SamplingParams(max_tokens=16, stop_token_ids=(7,))
+        for _ in range(3):
+            assert await engine.generate(PROMPT, sampling, session="a") == CALL
+        assert [(server.url, server.sessions) for server in engine.servers] == [(decodes.url, 1), (reads.url, 1)]
+        engine.release("a")
+        assert [server.sessions for server in engine.servers] == [0, 0]
+        await engine.close()
+        await reads.stop()
+        await decodes.stop()
+
+    asyncio.run(main())
+    read, decoded = (json.loads(server.requests[-1]) for server in (reads, decodes))
+    assert (read["max_tokens"], read["ignore_eos"], read["stop_token_ids"]) == (1, True, [])
+    assert read["kv_transfer_params"]["do_remote_decode"] is True
+    assert (decoded["max_tokens"], decoded["stop_token_ids"]) == (16, [7])
+    assert decoded["kv_transfer_params"] == {"remote_engine_id": "here"}
+    names = [head.split(b"X-Request-Id: ")[1][:32] for head in (reads.heads[-1], decodes.heads[-1])]
+    assert names[0] == names[1]
+    assert (reads.asked, decodes.asked) == (1 + 3 + 2, 1 + 3 + 1)  # checks, calls, and what had to be done again
+
+
+def test_a_prefill_server_that_hands_nothing_over_is_refused() -> None:
+    reads, decodes = FakeServer(), FakeServer()
+
+    async def main() -> None:
+        await reads.start()
+        await decodes.start()
+        engine = await HttpEngine.connect([decodes.url], prefill_servers=[reads.url], **QUICK)
+        with pytest.raises(ServerUnsuitableError, match="--kv-transfer-config"):
+            await engine.generate(PROMPT, SAMPLING)
+        await engine.close()
+        await reads.stop()
+        await decodes.stop()
+
+    asyncio.run(main())
