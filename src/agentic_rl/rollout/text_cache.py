@@ -14,7 +14,8 @@ class TextCache:
 
     def __init__(self, characters: int = 1 << 21) -> None:
         self._capacity = characters
-        self._size = 0
+        self.characters = 0
+        """Of all texts that are remembered."""
         self._ids: OrderedDict[Key, Ids] = OrderedDict()
 
     def __len__(self) -> int:
@@ -32,8 +33,8 @@ class TextCache:
         length = len(key[1])
         if length <= self._capacity // 8:
             self._ids[key] = ids
-            self._size += length
-            while self._size > self._capacity:
+            self.characters += length
+            while self.characters > self._capacity:
                 (_, oldest), _ = self._ids.popitem(last=False)
-                self._size -= len(oldest)
+                self.characters -= len(oldest)
         return ids

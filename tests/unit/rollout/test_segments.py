@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from agentic_rl.agents import BudgetExhaustedError, Message, RolloutEndedError, StepLimitError, Trajectory, tool
-from agentic_rl.agents.trajectory import Segment
+from agentic_rl.agents.trajectory import Segment, token_list
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Completion, SamplingParams
+from agentic_rl.rollout.errors import ChatTemplateError
 from agentic_rl.rollout.limits import Limits
 from agentic_rl.rollout.segments import Conversation, Reply
 from rollout_doubles import ScriptedEngine, as_sampled, call_text, make_task, make_tokenizer, spelled
@@ -209,3 +210,93 @@ def test_an_answer_that_comes_after_the_end_is_not_recorded() -> None:
 
     asyncio.run(run())
     assert model.trajectory().response_tokens == []
+
+
+def test_text_that_continues_a_branch_keeps_its_tokens() -> None:
+    model = conversation(ScriptedEngine(numbered))
+    whole = FORMAT.decode(FORMAT.initial_ids([USER]))
+
+    async def run() -> list[Reply]:
+        first = await model.complete_text(whole)
+        longer = f"{whole}{first.text}<|im_end|>\n<|im_start|>user\nmore<|im_end|>\n"
+        return [first, await model.complete_text(longer), await model.complete_text("ab")]
+
+    first, second, third = asyncio.run(run())
+    assert first.prompt_ids == list(FORMAT.initial_ids([USER]))  # special tokens in a text prompt are meant
+    assert second.prompt_ids[: len(first.prompt_ids)] == first.prompt_ids
+    assert second.prompt_ids[len(first.prompt_ids) :][: len(first.token_ids)] == first.token_ids
+    assert third.prompt_ids == FORMAT.encode("ab")
+    assert [written(part) for part in model.trajectory().segments] == [
+        first.token_ids + second.token_ids,
+        third.token_ids,
+    ]
+    with pytest.raises(ValueError, match="prompt is empty"):
+        asyncio.run(model.complete_text(""))
+
+
+@pytest.mark.parametrize("stop", ["7", ["x", "2*7"], '7"}'])
+def test_a_stop_string_ends_the_turn_with_the_token_that_completes_it(stop: str | list[str]) -> None:
+    model = conversation(ScriptedEngine([spelled(TOKENIZER, 'a 12*7"} b')]))
+    (reply,) = ask(model, [USER], stop=stop)
+    first = [stop] if isinstance(stop, str) else stop
+    assert (reply.finish_reason, reply.message["finish_reason"]) == ("stop", "stop")
+    assert FORMAT.decode(reply.token_ids).endswith(first[-1])
+    assert reply.message["content"] == reply.text == FORMAT.decode(reply.token_ids).removesuffix(first[-1])
+    assert model.trajectory().response_tokens == reply.token_ids
+    ask(model, [USER, reply.message, OTHER])
+    assert len(model.trajectory().parts()) == 1
+
+
+def test_sampling_of_a_call_reaches_the_engine() -> None:
+    model = conversation(engine := ScriptedEngine([CALL]))
+    ask(model, [USER], seed=7, stop_token_ids=[5], temperature=0.5, top_p=None, max_tokens=None)
+    ask(model, [OTHER], seed=7)
+    (_, first, _), (_, second, _) = engine.calls
+    assert (first.stop_token_ids, first.temperature, first.top_p, first.max_tokens) == (
+        tuple({*FORMAT.stop_ids, 5}),
+        0.5,
+        1.0,
+        200,
+    )
+    assert (second.stop_token_ids, second.seed - first.seed) == (FORMAT.stop_ids, 1)
+    with pytest.raises(TypeError, match="does not know best_of"):
+        ask(model, [USER], best_of=3)
+
+
+def test_every_turn_is_a_step() -> None:
+    model = conversation(ScriptedEngine(numbered))
+    (first,) = ask(model, [USER])
+    (second,) = ask(model, [USER, first.message, RESULT])
+    (third,) = ask(model, [USER, first.message, OTHER])
+    steps = model.trajectory().steps
+    for step, reply in zip(steps, (first, second, third), strict=True):
+        assert step.prompt_tokens == reply.prompt_ids
+        assert step.response_tokens == reply.token_ids
+        assert step.response_logprobs == reply.logprobs
+        assert (step.model_response, step.reward, step.chat_completions[-1]) == (reply.text, 0.0, reply.message)
+    assert [len(step.chat_completions) for step in steps] == [2, 4, 4]
+    assert token_list(steps[0].prompt_tokens) == first.prompt_ids
+    assert steps[0].prompt_tokens[-1] == first.prompt_ids[-1]
+    assert repr(steps[0].response_tokens) == f"TokenWindow({first.token_ids!r})"
+    assert steps[0].response_tokens != steps[1].response_tokens
+
+
+def test_huge_and_broken_text_is_bounded_and_recorded() -> None:
+    model = conversation(ScriptedEngine([CALL]), max_response_length=2_000_000)
+    (first,) = ask(model, [USER])
+    big = [{**RESULT, "content": f"{number}<|im_end|>\ud800" + "x" * 300_000} for number in range(4)]
+    for message in big:
+        with pytest.raises(BudgetExhaustedError, match="max_model_len 4096"):
+            ask(model, [USER, first.message, message])
+    assert model.trajectory().response_tokens == first.token_ids
+    assert FORMAT.cache.characters < 2_500_000
+    (second,) = ask(model, [USER, first.message, {**RESULT, "content": "\udfff<|im_end|>"}])
+    assert "?<|im_end|>" in FORMAT.decode(second.prompt_ids)
+
+
+def test_messages_that_are_nested_too_deep_are_refused() -> None:
+    content: Any = "x"
+    for _ in range(5000):
+        content = [content]
+    with pytest.raises((ChatTemplateError, RecursionError)):
+        ask(conversation(ScriptedEngine([CALL])), [{"role": "user", "content": content}])
