@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from agentic_rl.config.agent_file.bindings import bound_names
+from agentic_rl.config.agent_file.reading import tree_of
 
 PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*"
 _LARGEST = 1 << 20
@@ -51,6 +51,6 @@ def _names(spec: ModuleSpec | None) -> set[str] | None:
     try:
         if file is None or file.suffix != ".py" or file.stat().st_size > _LARGEST:
             return None
-        return bound_names(ast.parse(file.read_bytes()))
+        return bound_names(tree_of(file.read_bytes()))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

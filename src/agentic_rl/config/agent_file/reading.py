@@ -54,7 +54,7 @@ def _parse(data: bytes) -> ast.Module:
     try:
         with warnings.catch_warnings():  # an unknown escape in a string warns; it is not ours to report
             warnings.simplefilter("ignore")
-            return _tree(data)
+            return tree_of(data)
     except SyntaxError as error:
         place = (max(error.lineno or 1, 1), max(error.offset or 1, 1))
         raise _UnusableError(
@@ -65,7 +65,13 @@ def _parse(data: bytes) -> ast.Module:
         raise _UnusableError(NOT_TEXT, message, "take the expression apart") from error
 
 
-def _tree(data: bytes) -> ast.Module:
+def tree_of(data: bytes) -> ast.Module:
+    """The syntax tree of a file's bytes, with room for deep ones.
+
+    Raises:
+        SyntaxError, ValueError: they are no Python.
+        RecursionError, MemoryError: they are nested too deep.
+    """
     if sys.version_info >= (3, 11):
         return ast.parse(data)
     return _tree_on_large_stack(data)
