@@ -40,6 +40,52 @@ class Lengthy(BaseEngineWrapper):
             trajectory_reward=float(len(choice["text"]) % 2),
         )
 '''
+STEPS = '''
+from agentic_rl import BaseEngineWrapper
+from agentic_rl.runner.agent_engine_wrapper.base import Step, StepTrajectory
+
+
+class Lengthy(BaseEngineWrapper):
+    """The older form in its step mode: no tokens, each step with its conversation."""
+
+    def generate_agent_trajectories_async(self, tasks):
+        import asyncio
+
+        return asyncio.run(self.all(tasks))
+
+    async def all(self, tasks):
+        import asyncio
+
+        return await asyncio.gather(*(self.one(place, task) for place, task in enumerate(tasks)))
+
+    async def one(self, place, task):
+        answer = await self.completions[0]({"messages": task["prompt"], "max_tokens": 8})
+        text = answer["choices"][0]["message"]["content"] or "?"
+        messages = [*task["prompt"], {"role": "assistant", "content": text}]
+        reward = float(len(text) % 2)
+        step = Step(chat_completions=messages, model_response=text, reward=reward, done=True)
+        return StepTrajectory(steps=[step], idx=place, trajectory_reward=reward, task=task)
+'''
+PLAYER = '''
+from agentic_rl import Environment, EnvironmentAgent, Observation
+
+
+class Evens(Environment):
+    """Two steps, each rewarding an even number of characters."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def reset(self, task):
+        return "Write."
+
+    def step(self, message):
+        self.steps += 1
+        return Observation("And again.", reward=float(len(message["content"]) % 2), done=self.steps == 2)
+
+
+player = EnvironmentAgent(Evens)
+'''
 BROKEN = """
 from agentic_rl import Agent
 
@@ -63,7 +109,10 @@ def project(tmp_path: Path, code: str) -> Run:
     return Run(tmp_path, config)
 
 
-@pytest.mark.parametrize("code", [AGENT, WRAPPER], ids=["Agent", "BaseEngineWrapper"])
+CODES = {"Agent": AGENT, "BaseEngineWrapper": WRAPPER, "StepTrajectory": STEPS, "EnvironmentAgent": PLAYER}
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=CODES.keys())
 def test_a_users_own_file_is_trained_with(code: str, tmp_path: Path, train: Callable[..., int]) -> None:
     run = project(tmp_path, code)
     assert train(run) == 0, run.output
