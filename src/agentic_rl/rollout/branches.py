@@ -90,13 +90,14 @@ class Branch:
         """Return one turn, with views of what was recorded."""
         this = self.turns[turn]
         before = this.start - self.learned_from
-        return Step(
-            prompt_tokens=TokenWindow(self.tokens, 0, this.start),
-            response_tokens=TokenWindow(self.tokens, this.start, this.end),
-            response_logprobs=TokenWindow(self.logprobs, before, before + this.end - this.start),
+        step = Step(
+            TokenWindow(self.tokens, 0, this.start),
+            TokenWindow(self.tokens, this.start, this.end),
+            TokenWindow(self.logprobs, before, before + this.end - this.start),
             chat_completions=self.history[: this.messages],
-            model_response=this.text,
         )
+        step.model_response = this.text
+        return step
 
     def segment(self) -> Segment:
         """Return what was recorded."""

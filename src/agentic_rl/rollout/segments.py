@@ -234,7 +234,8 @@ class Conversation:
         return self._placed_ids(self._format.encode(prompt))
 
     async def _answer(self, call: _Call, sampling: dict[str, Any]) -> Reply:
-        prompt, stop = call.prompt(), _texts(sampling.pop("stop", None))
+        prompt = call.prompt()
+        stop = _texts(sampling.pop("stop", None)) if sampling else ()
         if not self._branches:
             self._unanswered = call
         if len(self._turns) + len(self._running) >= self._limits.max_steps:
@@ -268,12 +269,14 @@ class Conversation:
         return room
 
     def _free_session(self) -> str:
-        session, number = self.session, 0
-        while session in self._running:
-            number += 1
-            session = f"{self.session}+{number}"
+        session = self.session
+        if self._running:
+            number = 0
+            while session in self._running:
+                number += 1
+                session = f"{self.session}+{number}"
+            self._sessions.add(session)
         self._running.add(session)
-        self._sessions.add(session)
         return session
 
     def _recorded(self, call: _Call, prompt: list[int], completion: Completion, stop: Sequence[str]) -> Reply:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 
 
-@dataclass(frozen=True)
-class ParsedCall:
+class ParsedCall(NamedTuple):
     """One call as the policy wrote it."""
 
     name: str

@@ -46,24 +46,25 @@ class CallFormat(ABC):
         return ParsedCall("", body, f"the tool call {shown!r} can't be read: {why}; write {self.form}")
 
     def from_object(self, call: Any, body: str, *keys: str) -> ParsedCall:
-        """Read an object with the name and, under the first of `keys` that is there, the arguments."""
+        """Read an object with the name and, under one or the other key, the arguments."""
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             return self.malformed(body, 'not an object with a "name"')
-        key = next((key for key in keys if key in call), keys[0])
+        key = keys[0] if len(keys) == 1 or keys[0] in call else keys[1]
         arguments = call.get(key, {})
         if not isinstance(arguments, dict):
             return self.malformed(body, f'"{key}" is not an object')
-        return ParsedCall(call["name"], json.dumps(arguments, ensure_ascii=False))
+        return ParsedCall(call["name"], PLAIN_JSON.encode(arguments))
 
 
 def as_json(value: Any) -> str:
     """Write a value as templates do."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else PLAIN_JSON.encode(value)
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
+PLAIN_JSON = json.JSONEncoder(ensure_ascii=False)
 STRICT_JSON = json.JSONDecoder(parse_constant=_refuse)
 """Without the numbers that Python adds to JSON. Raises ValueError, and RecursionError where it is nested too deep."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
-TAGGED = re.compile(re.escape(OPEN) + r"(.*?)(?:" + re.escape(CLOSE) + r"|\Z)", re.DOTALL)
 
 
 class Hermes(CallFormat):
@@ -23,8 +21,9 @@ class Hermes(CallFormat):
         """Read every pair of tags; without a closing tag the call is malformed."""
         if OPEN not in text:
             return text, []
-        calls = [call for match in TAGGED.finditer(text) for call in self._between(match)]
-        return TAGGED.sub("", text).strip(), calls
+        outside, bodies = _split(text)
+        calls = [call for body, closed in bodies for call in self._between(body.strip(), closed=closed)]
+        return outside.strip(), calls
 
     def write(self, calls: Sequence[Call]) -> str:
         """Write each between tags of its own."""
@@ -33,15 +32,30 @@ class Hermes(CallFormat):
 
     def wrote(self, rendered: str, tool: str) -> bool:
         """Whether JSON with the tool's name is between tags."""
-        return any(f'"{tool}"' in body for body in TAGGED.findall(rendered))
+        return any(f'"{tool}"' in body for body, _ in _split(rendered)[1])
 
-    def _between(self, match: re.Match[str]) -> list[ParsedCall]:
-        body = match[1].strip()
-        if not match[0].endswith(CLOSE):
+    def _between(self, body: str, *, closed: bool) -> list[ParsedCall]:
+        if not closed:
             return [self.malformed(body, f"{CLOSE} is missing")]
         try:
             value = STRICT_JSON.decode(body)
         except (ValueError, RecursionError) as error:
             return [self.malformed(body, f"not JSON ({error})")]
-        calls = value if isinstance(value, list) else [value]
-        return [self.from_object(call, body, "arguments") for call in calls]
+        if isinstance(value, list):
+            return [self.from_object(call, body, "arguments") for call in value]
+        return [self.from_object(value, body, "arguments")]
+
+
+def _split(text: str) -> tuple[str, list[tuple[str, bool]]]:
+    """Return the text outside the tags and each text inside, with whether its tag was closed."""
+    outside, place = "", 0
+    bodies: list[tuple[str, bool]] = []
+    while (start := text.find(OPEN, place)) >= 0:
+        outside += text[place:start]
+        begin = start + len(OPEN)
+        end = text.find(CLOSE, begin)
+        if end < 0:
+            return outside, [*bodies, (text[begin:], False)]
+        bodies.append((text[begin:end], True))
+        place = end + len(CLOSE)
+    return outside + text[place:], bodies
