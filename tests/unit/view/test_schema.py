@@ -49,8 +49,13 @@ def test_the_fields_are_those_that_are_written_in_their_order() -> None:
 
 def test_our_test_lines_are_real_ones() -> None:
     validator().validate(with_advantage(rollout(), 0.5))
-    assert rollout().keys() <= trajectory_record(trajectory(), Task(prompt=[]), 1).keys()
-    assert trajectory_schema()["properties"]["schema"]["minimum"] <= SCHEMA_VERSION
+    assert rollout().keys() == trajectory_record(trajectory(), Task(prompt=[]), 1).keys()
+    assert rollout()["schema"] == SCHEMA_VERSION
+    assert f"in version {SCHEMA_VERSION};" in trajectory_schema()["description"]
+
+
+def test_lines_of_version_1_fit_too() -> None:
+    validator().validate({name: value for name, value in rollout(schema=1).items() if name != "segments"})
 
 
 @pytest.mark.parametrize(
