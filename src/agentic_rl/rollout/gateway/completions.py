@@ -13,6 +13,9 @@ from agentic_rl.rollout.gateway.chat import Json, read_stream
 from agentic_rl.rollout.gateway.faults import InvalidError
 from agentic_rl.rollout.gateway.spelling import Spelling, usage
 
+_TOKENS = 2**31
+"""More than any vocabulary has."""
+
 
 def read(body: Body) -> Ask:
     """Read a body.
@@ -59,7 +62,7 @@ def chunks(ask: Ask, whole: Json) -> Iterator[Json]:
 def _prompt(prompt: Any) -> str | list[int]:
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
-    if prompt and (isinstance(prompt, str) or all(type(token) is int for token in prompt)):
+    if prompt and (isinstance(prompt, str) or all(type(token) is int and 0 <= token < _TOKENS for token in prompt)):
         return prompt  # type: ignore[no-any-return]  # it has just been looked at
     raise InvalidError("prompt must be one text or one list of token ids, and not empty", param="prompt")
 

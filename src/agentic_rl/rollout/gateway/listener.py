@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiohttp import web
 from aiohttp.http_parser import RawRequestMessage
@@ -24,7 +25,11 @@ ARRIVAL_SECONDS = 30.0
 """In which the head of a connection's first request has to be there, and later the body of each."""
 IDLE_SECONDS = 60.0
 """After which a connection without a request is closed."""
+_LINGER_SECONDS = 2.0
+"""In which the rest of a refused body is thrown away, so that its sender reads the answer."""
 _HOST = "127.0.0.1"
+_QUIET = logging.getLogger(f"{__name__}.http")
+_QUIET.setLevel(logging.CRITICAL)  # of requests that are none, the server library would print tracebacks
 _BACKLOG = 4096
 
 
@@ -70,7 +75,9 @@ class Listener:
             handler_cancellation=True,
             loop=loop,
             access_log=None,
+            logger=_QUIET,
             keepalive_timeout=IDLE_SECONDS,
+            lingering_time=_LINGER_SECONDS,
         )
         self._starting: asyncio.Future[None] | None = None
         loop.call_soon_threadsafe(self._start)
@@ -111,12 +118,12 @@ class Listener:
         message: RawRequestMessage,
         payload: StreamReader,
         protocol: RequestHandler,
-        writer: object,
+        writer: Any,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         if protocol in self._silent:
             self._silent.pop(protocol).cancel()
-        return web.BaseRequest(message, payload, protocol, writer, task, self.loop, client_max_size=MOST_BYTES)  # type: ignore[arg-type]
+        return web.BaseRequest(message, payload, protocol, writer, task, self.loop, client_max_size=MOST_BYTES)
 
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         headers = request.headers
