@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
 
@@ -50,6 +51,8 @@ def die() -> str:
 
 
 if __name__ == "__main__":
+    if "PID_FILE" in os.environ:
+        Path(os.environ["PID_FILE"]).write_text(str(os.getpid()))
     way = sys.argv[1] if len(sys.argv) > 1 else "stdio"
     if way == "broken":
         sys.exit("no database")

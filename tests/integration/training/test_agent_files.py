@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,12 +101,16 @@ class Broken(Agent):
 """
 
 
-def project(tmp_path: Path, code: str) -> Run:
+def project(tmp_path: Path, code: str, **keys: int) -> Run:
     folder = tmp_path / "files"
     tiny_project.make_project(folder, {"total_training_steps": 2})
     (folder / "agent.py").write_text(code)
     config = tiny_project.write_config(
-        folder, {"total_training_steps": 2}, agent_name="lengthy", agent_engine_wrapper_path=str(folder / "agent.py")
+        folder,
+        {"total_training_steps": 2},
+        agent_name="lengthy",
+        agent_engine_wrapper_path=str(folder / "agent.py"),
+        **keys,
     )
     return Run(tmp_path, config)
 
@@ -128,3 +134,20 @@ def test_a_file_that_raises_is_reported_with_its_own_line(tmp_path: Path, train:
     place, found = f"{tmp_path}/files/agent.py:10", "ZeroDivisionError: division by zero"
     assert f"{place} error ARL416 agent_engine_wrapper_path: {found}" in run.output
     assert "Traceback" not in run.output
+
+
+def test_an_mcp_server_is_started_with_the_run_and_ends_with_it(tmp_path: Path, train: Callable[..., int]) -> None:
+    pytest.importorskip("mcp", reason="needs the extra [mcp]")
+    server = Path(__file__).parents[2] / "mcp_server.py"
+    pid = tmp_path / "pid"
+    code = (
+        "import sys\nfrom agentic_rl import McpServer, ToolAgent\n"
+        f"server = McpServer.stdio(sys.executable, {str(server)!r}, only=['add'], env={{'PID_FILE': {str(pid)!r}}})\n"
+        "agent = ToolAgent(tools=[server], reward=lambda task, messages: len(messages[-1]['content']) % 2)\n"
+    )
+    run = project(tmp_path, code, max_prompt_length=512, max_model_len=640)
+    assert train(run) == 0, run.output
+    shown = [json.loads(line)["prompt_tokens"] for line in run.trajectories().splitlines()]
+    assert min(map(len, shown)) > 200  # the tool's description is among what the policy reads
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
