@@ -31,8 +31,16 @@ class Setting:
     """Where folders of calls are made, if they have no file system of their own."""
     readable: tuple[str, ...]
     devices: tuple[str, ...]
-    proc: int = -1
+    proc: int
     """A handle of /proc, where the code sees none."""
+    user: int
+    group: int
+    """Those of the server, once it has given up root."""
+
+
+def fork(setting: Setting) -> int:
+    """Fork the server for a call; 0 in the child, which calls `run`."""
+    return namespaces.fork_for_call() if setting.strength == NAMESPACES else os.fork()
 
 
 class _Channel:
@@ -85,12 +93,9 @@ def _apart(setting: Setting) -> str:
         os.setsid()
         kernel.adopt_orphans()
         return tempfile.mkdtemp(dir=setting.state)
-    namespaces.enter_for_call(setting.proc, setting.limits)
-    if os.fork():
-        os._exit(0)
-    # From here on this is the first process of a pid namespace: with its end, the kernel kills all others in it,
-    # and no signal from among them reaches it.
-    kernel.set_dumpable(False)
+    # This is the first process of a pid namespace: with its end, the kernel kills all others in it, and no signal
+    # from among them reaches it.
+    namespaces.settle_for_call(setting.proc, setting.user, setting.group, setting.limits)
     os.setsid()
     return namespaces.FOLDER
 

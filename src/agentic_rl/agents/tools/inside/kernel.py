@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 from typing import Any
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
@@ -21,6 +22,7 @@ _SECCOMP_MODE_FILTER = 2
 _AT_RECURSIVE = 0x8000
 _CAPABILITY_VERSION = 0x20080522
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_CLONE = {"x86_64": 56, "aarch64": 220}
 _MOUNT_SETATTR = 442
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -61,6 +63,26 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
+def fork_into_namespaces(flags: int) -> int:
+    """Fork; the child is in new namespaces from its beginning.
+
+    That is one process less than `unshare` and two forks take, and half of the time. Python does not know of this fork,
+    so it is for processes with one thread, whose child does hardly more than `os.fork`, of which Python knows.
+
+    Returns:
+        0 in the child; in the parent, the child's pid.
+    """
+    number = _known(_CLONE, "clone")
+    return syscall(number, "clone", ctypes.c_ulong(flags | signal.SIGCHLD), None, None, None, None)
+
+
+def _known(numbers: dict[str, int], what: str) -> int:
+    machine = os.uname().machine
+    if machine not in numbers:
+        raise OSError(errno.ENOSYS, f"{what}: not known on {machine}")
+    return numbers[machine]
+
+
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     """Attach a file system to a folder, as `man 2 mount` describes it."""
     texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
@@ -78,11 +100,8 @@ def restrict_mount(path: str, attributes: int, *, recursive: bool) -> None:
 
 def become_root_folder(folder: str) -> None:
     """Make `folder`, a mount point, the root of the mount namespace; what was mounted before is gone."""
-    number = _PIVOT_ROOT.get(os.uname().machine)
-    if number is None:
-        raise OSError(errno.ENOSYS, f"pivot_root: not known on {os.uname().machine}")
     os.chdir(folder)
-    syscall(number, "pivot_root", b".", b".")
+    syscall(_known(_PIVOT_ROOT, "pivot_root"), "pivot_root", b".", b".")
     _checked(_libc.umount2(b".", ctypes.c_int(MNT_DETACH)), "umount")
     os.chdir("/")
 

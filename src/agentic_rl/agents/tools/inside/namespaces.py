@@ -180,16 +180,26 @@ def become(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def enter_for_call(proc: int, limits: Limits) -> None:
-    """Move into namespaces for one call: users whose processes are counted by themselves, a folder of its own.
+def fork_for_call() -> int:
+    """Fork into namespaces for one call: its child there is the first process, and its users are counted by themselves.
+
+    Returns:
+        0 in the child, which goes on with `settle_for_call`.
+    """
+    return kernel.fork_into_namespaces(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID)
+
+
+def settle_for_call(proc: int, user: int, group: int, limits: Limits) -> None:
+    """Give the namespaces of a call their user, and a folder of its own.
 
     Args:
         proc: an open handle of /proc; inside there is no such folder.
+        user: the process's own id before the fork; inside it has none yet.
+        group: likewise.
         limits: those of the call; they bound the folder.
     """
-    user, group = os.geteuid(), os.getegid()
-    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID)
     kernel.set_dumpable(True)  # else its own folder in /proc is root's
     _map_itself("self", user, group, proc)
+    kernel.set_dumpable(False)
     options = f"size={limits.folder_size},nr_inodes={limits.files},mode=700"
     kernel.mount("tmpfs", FOLDER, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import importlib
 import json
@@ -40,6 +41,8 @@ def _start(options: dict[str, Any], connection: socket.socket) -> None:
         tuple(files.readable()),
         tuple(files.devices()),
         os.open("/proc", os.O_PATH | os.O_DIRECTORY),
+        os.geteuid(),
+        os.getegid(),
     )
     with contextlib.suppress(OSError):
         # Where memory runs out, this is what the kernel should take first.
@@ -60,7 +63,7 @@ def _start(options: dict[str, Any], connection: socket.socket) -> None:
         _without_namespaces(setting)
     for module in options["preload"]:
         importlib.import_module(module)
-    _serve(setting, connection, parent)
+    _serve(dataclasses.replace(setting, user=os.geteuid(), group=os.getegid()), connection, parent)
     folders.remove(setting.state)
 
 
@@ -117,16 +120,21 @@ def _serve(setting: call.Setting, connection: socket.socket, parent: int) -> Non
             continue
         if not asked:
             break
-        with contextlib.suppress(OSError):  # no process to be had: closing the handles tells so
-            if os.fork() == 0:
-                connection.close()
-                _call(setting, *handles)
+        _begin(setting, connection, *handles)
         for handle in handles:
             os.close(handle)
 
 
-def _call(setting: call.Setting, control: int, output: int) -> None:
+def _begin(setting: call.Setting, connection: socket.socket, control: int, output: int) -> None:
     try:
+        if call.fork(setting):
+            return
+    except OSError as error:
+        with contextlib.suppress(OSError):  # whoever asked may be gone
+            os.write(control, f"failed {error.strerror}".encode())
+        return
+    try:
+        connection.close()
         call.run(setting, control, output)
     finally:
         os._exit(0)
