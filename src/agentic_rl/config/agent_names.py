@@ -17,7 +17,7 @@ REGISTERED_AGENTS: set[str] = set()
 def is_known_agent(name: str) -> bool:
     """Whether an agent of this name is built in, registered or installed, or may be at the place that it is."""
     if is_place(name):
-        return not place_problem(name)
+        return place_problem(name) is None
     if name in BUILTIN_AGENTS or name in REGISTERED_AGENTS:
         return True
     from importlib.metadata import entry_points

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from difflib import get_close_matches
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
@@ -20,8 +21,8 @@ def is_place(name: str) -> bool:
     return re.fullmatch(PATTERN, name) is not None
 
 
-def place_problem(place: str) -> str:
-    """Why there is no agent at a place; empty where there may be one, which only an import could tell."""
+def place_problem(place: str) -> tuple[str, str] | None:
+    """Why there is no agent at a place, and the remedy; None where there may be one: only an import could tell."""
     module, _, attribute = place.partition(":")
     spec: ModuleSpec | None = None
     name = ""
@@ -29,9 +30,13 @@ def place_problem(place: str) -> str:
         name = f"{name}.{part}" if name else part
         spec = _spec(name, spec)
         if spec is None:
-            return f"there is no module {name}"
+            return f"there is no module {name}", "install its package, or put its folder on the PYTHONPATH"
     names = _names(spec)
-    return f"{module} has no {attribute}" if names is not None and attribute not in names else ""
+    if names is None or attribute in names:
+        return None
+    near = get_close_matches(attribute, sorted(names), 1)
+    remedy = f"agent_name: {module}:{near[0]}" if near else "name a class, an object or a function of that module"
+    return f"{module} has no {attribute}", remedy
 
 
 def _spec(name: str, parent: ModuleSpec | None) -> ModuleSpec | None:

@@ -44,26 +44,30 @@ def test_other_names_are_no_places(name: str) -> None:
 )
 def test_what_may_be_there_is_no_problem(place: str) -> None:
     assert is_place(f"shop_of_places.{place}")
-    assert place_problem(f"shop_of_places.{place}") == ""
+    assert place_problem(f"shop_of_places.{place}") is None
     assert is_known_agent(f"shop_of_places.{place}")
     assert "shop_of_places" not in sys.modules
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "said", "remedy"),
     [
-        ("no_shop:Shopper", "there is no module no_shop"),
-        ("shop_of_places.agent:Shopper", "there is no module shop_of_places.agent"),
-        ("shop_of_places.agents.more:Shopper", "there is no module shop_of_places.agents.more"),
-        ("shop_of_places.agents:absent", "shop_of_places.agents has no absent"),
-        ("json:Shopper", "json has no Shopper"),
-        ("__main__.x:Shopper", "there is no module __main__"),
+        ("no_shop:Shopper", "there is no module no_shop", "install its package"),
+        ("shop_of_places.agent:Shopper", "there is no module shop_of_places.agent", "install its package"),
+        ("shop_of_places.agents.more:Shopper", "there is no module shop_of_places.agents.more", "install its package"),
+        ("shop_of_places.agents:Shoper", "has no Shoper", "agent_name: shop_of_places.agents:Shopper"),
+        ("shop_of_places.agents:absent", "shop_of_places.agents has no absent", "name a class"),
+        ("json:Shopper", "json has no Shopper", "name a class"),
+        ("__main__.x:Shopper", "there is no module __main__", "install its package"),
     ],
 )
-def test_what_is_missing_is_named(place: str, said: str) -> None:
-    assert place_problem(place).startswith(said)
+def test_what_is_missing_is_named_with_its_remedy(place: str, said: str, remedy: str) -> None:
+    problem = place_problem(place)
+    assert problem is not None
+    assert said in problem[0]
+    assert remedy in problem[1]
     assert not is_known_agent(place)
 
 
 def test_built_in_modules_are_left_open() -> None:
-    assert place_problem("sys:anything") == ""
+    assert place_problem("sys:anything") is None

@@ -65,9 +65,9 @@ def _needed(placed: Placed) -> list[str]:
 def _agent_file_missing(agent: str, findings: Findings) -> None:
     from difflib import get_close_matches
 
-    if is_place(agent):
-        hint = "install the package, or put its folder on the PYTHONPATH, and write package.module:Class"
-        findings.add(NO_AGENT, "agent_name", f"agent_name {show(agent)}: {place_problem(agent)}", hint)
+    problem = place_problem(agent) if is_place(agent) else None
+    if problem:
+        findings.add(NO_AGENT, "agent_name", f"agent_name {show(agent)}: {problem[0]}", problem[1])
         return
     built_in = ", ".join(BUILTIN_AGENTS)
     message = f"agent_name {show(agent)} is not built in ({built_in}), and no {AGENT_FILE} names its file"
