@@ -18,30 +18,45 @@ UNSHARE = {"x86_64": 272, "aarch64": 97}
 LANDLOCK = 444
 MOUNT = {"x86_64": 165, "aarch64": 40}
 
-PROGRAM = """
-import asyncio, errno, json, logging, os, struct, sys
+PROGRAM = '''
+import asyncio, errno, json, logging, os, struct, sys, time
 from agentic_rl.agents.tools.inside import kernel
-refused, weak = json.loads(sys.argv[1])
+refused, weak, no_filters = json.loads(sys.argv[1])
+PRCTL = {"x86_64": 157, "aarch64": 167}
 def op(code, value, yes=0, no=0): return struct.pack("=HBBI", code, yes, no, value)
 code = [op(0x20, 0)]
+if no_filters: code += [op(0x15, PRCTL[os.uname().machine], 0, 3), op(0x20, 16), op(0x15, 22, 0, 1), op(0x06, 0x50016)]
+if no_filters: code += [op(0x20, 0)]
 for number in refused: code += [op(0x15, number, 0, 1), op(0x06, 0x50000 | errno.EPERM)]
 kernel.gain_nothing_from_programs()
 kernel.filter_system_calls(b"".join([*code, op(0x06, 0x7FFF0000)]))
-from agentic_rl.agents.tools.sandbox import Sandbox, SandboxError
+from agentic_rl.agents.tools.sandbox import Limits, Sandbox, SandboxError
+BOMB = """
+import os, time
+for _ in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: time.sleep(60)
+        os._exit(0)
+time.sleep(60)
+"""
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 try:
-    sandbox = Sandbox(weak=weak)
+    sandbox = Sandbox(Limits(seconds=1), weak=weak)
 except SandboxError as error:
     print("refused:", error)
 else:
     print("strength:", sandbox.strength)
     print(asyncio.run(sandbox.run("6 * 7")).output)
-    print(asyncio.run(sandbox.run("import os\\nos.fork()\\nwhile True: pass")).ok)
-"""
+    print(asyncio.run(sandbox.run(BOMB)).ok)
+    server = sandbox._server._process.pid
+    time.sleep(0.5)  # the kernel buries them a moment later
+    print("left:", os.popen(f"ps -o pid= --ppid {server}").read().split())
+'''
 
 
-def where_refused(*numbers: int, weak: bool = False) -> str:
-    command = [sys.executable, "-c", PROGRAM, json.dumps([numbers, weak])]
+def where_refused(*numbers: int, weak: bool = False, no_filters: bool = False) -> str:
+    command = [sys.executable, "-c", PROGRAM, json.dumps([numbers, weak, no_filters])]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
@@ -49,7 +64,7 @@ def test_without_namespaces_landlock_takes_their_place_or_both_are_named():
     said = where_refused(UNSHARE[os.uname().machine])
     if "strength" in said:
         assert landlock.version() >= landlock.ENOUGH
-        assert said == "strength: landlock\n42\n\nFalse\n"
+        assert said == "strength: landlock\n42\n\nFalse\nleft: []\n"
     else:
         assert "missing with namespaces: namespaces (user, mount, pid, network, ipc, uts): unshare" in said
         assert "; with landlock: " in said
@@ -71,6 +86,12 @@ def test_a_weak_one_runs_where_it_is_asked_for_and_says_what_is_missing():
     said = where_refused(UNSHARE[os.uname().machine], LANDLOCK, weak=True)
     assert said.startswith("the python tool runs code in a weak sandbox; missing with namespaces: namespaces (user")
     assert "strength: weak\n42\n" in said
+
+
+def test_even_without_filters_of_calls_a_weak_one_ends_every_process_of_a_call():
+    said = where_refused(UNSHARE[os.uname().machine], LANDLOCK, weak=True, no_filters=True)
+    assert "strength: weak\n42\n" in said
+    assert said.endswith("\nFalse\nleft: []\n")
 
 
 def test_an_unknown_system_call_is_an_error_with_its_name():
