@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 Ids = tuple[int, ...]
-Key = tuple[object, str]
+Key = tuple[object, str | bytes]
 """What the ids are for, and the text."""
 
 
