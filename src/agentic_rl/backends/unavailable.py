@@ -46,7 +46,8 @@ class UnavailableTrainer(Trainer):
         return finding(
             BACKEND_UNAVAILABLE,
             "train_backend",
-            f"{self.loaded.require().train_backend} can be checked but not trained with in this version; installed backends: {names}",
+            f"{self.loaded.require().train_backend} can be checked but not trained with in this version; "
+            f"installed backends: {names}",
             "train_backend: local, with a section local: (it takes the keys of verl:)",
         )
 
