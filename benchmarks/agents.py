@@ -68,12 +68,14 @@ def main() -> None:
     call, answer = spelled()
     clients = [client for client in all_clients(call) if client.quick or not options.quick]
     pythons = {name: installed(options.folder, name) for name in {client.environment for client in clients}}
-    rows: dict[tuple[str, int], Row] = {}
+    print(f"{'client':18}{'agents':>7}{'rollouts per CPU s':>20}{'of bare':>9}{'MiB':>6}", flush=True)
     with server(call, answer) as port:
         for agents in options.agents:
-            for _ in range(options.rounds):
-                one_round(clients, pythons, port, agents, rows)
-    report(rows)
+            rows: dict[str, Row] = {}
+            for number in range(options.rounds):
+                now = [client for client in clients if client.quick or number == 0]  # the slow ones once
+                one_round(now, pythons, port, agents, rows)
+            report(agents, rows)
     with server(call, answer, faults=0.05) as port:
         faulty(pythons["ours"], port, call)
 
@@ -124,15 +126,13 @@ def server(call: str, answer: str, faults: float = 0.0) -> Iterator[str]:
             process.terminate()
 
 
-def one_round(
-    clients: list[Client], pythons: dict[str, str], port: str, agents: int, rows: dict[tuple[str, int], Row]
-) -> None:
+def one_round(clients: list[Client], pythons: dict[str, str], port: str, agents: int, rows: dict[str, Row]) -> None:
     """Run every client once with so many agents."""
     bare = 0.0
     for client in clients:
         if agents > client.most:
             continue
-        row = rows.setdefault((client.name, agents), Row())
+        row = rows.setdefault(client.name, Row())
         if row.problem:
             continue
         slow = client.environment in ("openai", "art")
@@ -156,7 +156,7 @@ def run(client: Client, python: str, port: str, agents: int, rollouts: int) -> d
     if not program.exists():
         return "is not there"
     command = [python, str(program), port, "--agents", str(agents), "--rollouts", str(rollouts), *client.options]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1][:100]
@@ -166,15 +166,14 @@ def run(client: Client, python: str, port: str, agents: int, rollouts: int) -> d
     )
 
 
-def report(rows: dict[tuple[str, int], Row]) -> None:
-    """Print the table."""
-    print(f"{'client':18}{'agents':>7}{'rollouts per CPU s':>20}{'of bare':>9}{'MiB':>6}")
-    for (name, agents), row in rows.items():
+def report(agents: int, rows: dict[str, Row]) -> None:
+    """Print a line for each client."""
+    for name, row in rows.items():
         if row.problem:
-            print(f"{name:18}{agents:7}  {row.problem}")
+            print(f"{name:18}{agents:7}  {row.problem}", flush=True)
             continue
         rates = f"{statistics.median(row.rates):.0f} ({min(row.rates):.0f} to {max(row.rates):.0f})"
-        print(f"{name:18}{agents:7}{rates:>20}{statistics.median(row.ratios):9.2f}{row.mib:6.0f}")
+        print(f"{name:18}{agents:7}{rates:>20}{statistics.median(row.ratios):9.2f}{row.mib:6.0f}", flush=True)
 
 
 def faulty(python: str, port: str, call: str) -> None:

@@ -46,6 +46,8 @@ class FakeServer:
         self.requests: list[bytes] = []
         self.heads: list[bytes] = []
         self.keep_requests = True
+        self.silent = False
+        """Takes requests and answers none."""
         self.asked = 0
         self.connections: set[_Connection] = set()
         self.max_model_len = max_model_len
@@ -136,6 +138,8 @@ class _Connection(asyncio.Protocol):
 
     def _handle(self, head: bytes, path: bytes, body: bytes) -> None:
         server = self._server
+        if server.silent:
+            return
         if server.api_key and f"bearer {server.api_key}".encode() not in head.lower():
             self._write(answer_of(401, b'{"error":"Unauthorized"}'))
             return

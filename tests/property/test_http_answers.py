@@ -22,11 +22,13 @@ def in_pieces(data: bytes, sizes: list[int]) -> list[bytes]:
 
 
 def read(data: bytes, sizes: list[int], *, ends: bool = False) -> Answer | None:
-    reader, answer = AnswerReader(1000), None
+    """Feed the pieces until the answer is whole, as a connection does."""
+    reader = AnswerReader(1000)
     for piece in in_pieces(data, sizes):
-        assert answer is None
         answer = reader.feed(piece)
-    return reader.end() if ends and answer is None else answer
+        if answer is not None:
+            return answer
+    return reader.end() if ends else None
 
 
 def chunked(body: bytes, size: int, trailer: bytes) -> bytes:
@@ -74,8 +76,6 @@ def test_any_bytes_are_an_answer_or_a_fault(data: bytes, sizes: list[int], begun
         answer = read(b"HTTP/1.1 200 OK\r\n" * begun + data, sizes, ends=True)
     except ServerFaultError:
         return
-    except AssertionError:
-        return  # more came after the answer, where a connection reads no more
     assert isinstance(answer, Answer)
 
 

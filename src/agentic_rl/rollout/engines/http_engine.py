@@ -61,7 +61,8 @@ class HttpEngine:
             tries: how often a request is sent at most; each time to the best server then.
             try_timeout: seconds that one try may take; a whole turn has to fit in.
             patience: seconds to wait for a server while all are down.
-            check_every: seconds between two checks of a server that is down.
+            check_every: seconds between two checks of a server; three without an answer, of up to 10 s each, and its
+                requests go elsewhere.
             connections: how many requests are on their way at once at most, each on a connection of its own.
             exact_logprobs: refuse calls whose log-probabilities the servers can't give as `Completion.logprobs` is
                 defined; False (for evaluation, where they are not used): take what they give.

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from agentic_rl.rollout.engines.base import EngineClosedError
-from agentic_rl.rollout.engines.http_checks import check
+from agentic_rl.rollout.engines.http_checks import CHECK_SECONDS, check
 from agentic_rl.rollout.engines.http_faults import (
     NoServerError,
     ServerFaultError,
@@ -19,6 +19,8 @@ from agentic_rl.rollout.engines.http_servers import Server, Servers
 
 _LOGGER = logging.getLogger(__name__)
 _COMPLETIONS = "/v1/completions"
+_SILENCES = 3
+"""Unanswered checks in a row after which a server that seems to work counts as hung."""
 
 
 class ServerPool:
@@ -29,7 +31,7 @@ class ServerPool:
         model: the name under which they serve the model; None: the only one that they have.
         try_timeout: seconds that a request may take.
         patience: seconds to wait for a server while all are down.
-        check_every: seconds between two checks of a server that is down.
+        check_every: seconds between two checks of a server.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class ServerPool:
         self._patience = patience
         self._check_every = check_every
         self._checks: dict[Server, asyncio.Task[None]] = {}
+        self._patrol: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
@@ -69,6 +72,7 @@ class ServerPool:
             raise NoServerError(f"no server answers; start one, or correct the addresses: {faults}")
         for server in down:
             self._watch(server)
+        self._patrol = asyncio.ensure_future(self._look_after())
 
     async def choose(self, session: str | None) -> Server:
         """Return the server for a session's next request; see `Servers.choose`."""
@@ -114,7 +118,7 @@ class ServerPool:
     async def close(self) -> None:
         """Stop checking, and close all connections; requests on their way fail."""
         self._closed = True
-        checks = list(self._checks.values())
+        checks = [*self._checks.values(), *([self._patrol] if self._patrol else [])]
         for task in checks:
             task.cancel()
         await asyncio.gather(*checks, return_exceptions=True)
@@ -127,6 +131,26 @@ class ServerPool:
         self.max_model_len = min(abilities.max_model_len, self.max_model_len or abilities.max_model_len)
         server.processed_logprobs = abilities.processed_logprobs
         self._servers.back(server)
+
+    async def _look_after(self) -> None:
+        """Find servers that hang: their requests would only notice after `try_timeout`, which a long turn may need."""
+        while True:
+            await asyncio.sleep(self._check_every)
+            await asyncio.gather(*(self._look_at(server) for server in self.servers if server.up))
+
+    async def _look_at(self, server: Server) -> None:
+        try:
+            await server.wire.get("/health", limit=1 << 16, seconds=CHECK_SECONDS)
+        except ServerRefusedError:
+            server.silences = 0  # whatever it says, it speaks
+        except ServerFaultError as fault:
+            server.silences += 1
+            if server.silences >= _SILENCES and server.up:
+                self._servers.hung(server, fault)
+                server.wire.close()
+                self._watch(server)
+        else:
+            server.silences = 0
 
     def _watch(self, server: Server) -> None:
         _LOGGER.warning("a server is down: %s", server.last_fault)

@@ -31,6 +31,8 @@ class Server:
     faults: int = 0
     """All faults so far."""
     faults_in_a_row: int = 0
+    silences: int = 0
+    """Checks in a row without an answer."""
     last_fault: str = ""
     processed_logprobs: bool = False
     """Whether its log-probabilities are those after temperature, top_k, top_p and min_p."""
@@ -85,10 +87,16 @@ class Servers:
             return True
         return False
 
+    def hung(self, server: Server, fault: ServerFaultError) -> None:
+        """Note that a server answers no more, though it takes requests."""
+        server.last_fault = str(fault)
+        server.faults += 1
+        server.up = False
+
     def back(self, server: Server) -> None:
         """Note that a check found the server well."""
         server.up = True
-        server.faults_in_a_row = 0
+        server.faults_in_a_row = server.silences = 0
         self._changed.set()
         self._changed.clear()
 

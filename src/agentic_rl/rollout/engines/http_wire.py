@@ -57,15 +57,17 @@ class Wire:
             ServerFaultError: it failed, but may work another time.
             ServerRefusedError: the server answered that the request is wrong.
         """
-        return await self._ask(f"POST {self._path}{path}", body, limit=limit, seconds=seconds, request_id=request_id)
+        what = f"POST {self._path}{path}"
+        async with self._slots:
+            return await self._ask(what, body, limit=limit, seconds=seconds, request_id=request_id)
 
     async def get(self, path: str, *, limit: int, seconds: float) -> bytes:
-        """Fetch an answer; raises as `post` does."""
+        """Fetch an answer, without waiting for other requests; raises as `post` does."""
         return await self._ask(f"GET {self._path}{path}", b"", limit=limit, seconds=seconds)
 
     def close(self) -> None:
         """Close all connections; requests on their way fail."""
-        for connection in self._open:
+        for connection in list(self._open):
             connection.abort()
         self._open.clear()
         self._idle.clear()
@@ -73,16 +75,15 @@ class Wire:
     async def _ask(self, what: str, body: bytes, *, limit: int, seconds: float, request_id: str = "") -> bytes:
         more = _header("X-Request-Id", request_id) if request_id else ""
         head = f"{what} HTTP/1.1\r\n{self._headers}{more}Content-Length: {len(body)}\r\n\r\n"
-        async with self._slots:
-            connection = self._from_idle() or await self._connected()
-            try:
-                answer = await connection.ask(head.encode("latin-1") + body, limit, seconds)
-            except BaseException as error:
-                self._open.discard(connection)
-                if isinstance(error, ServerFaultError):
-                    raise ServerFaultError(f"{self._url}: {error}") from None
-                raise
-            self._put_back(connection, reusable=answer.reusable)
+        connection = self._from_idle() or await self._connected()
+        try:
+            answer = await connection.ask(head.encode("latin-1") + body, limit, seconds)
+        except BaseException as error:
+            self._open.discard(connection)
+            if isinstance(error, ServerFaultError):
+                raise ServerFaultError(f"{self._url}: {error}") from None
+            raise
+        self._put_back(connection, reusable=answer.reusable)
         if answer.status != 200:
             raise refusal(self._url, answer.status, answer.headers, answer.body)
         return answer.body

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentic_rl.rollout.engines import http_pool
 from agentic_rl.rollout.engines.base import (
     Completion,
     EngineClosedError,
@@ -49,6 +50,14 @@ def with_servers(*servers: FakeServer, **settings: Any) -> Callable[..., Any]:
         return asyncio.run(main())
 
     return run
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it did not come true within 5 s")
 
 
 def failing(*faults: str) -> Callable[[int, bytes], str]:
@@ -206,10 +215,7 @@ def test_when_a_server_dies_its_sessions_go_on_elsewhere_until_it_is_back() -> N
         assert answers == [CALL] * 6
         assert [(server.up, server.sessions) for server in engine.servers] == [(False, 0), (True, 6)]
         await first.start()
-        for _ in range(100):
-            await asyncio.sleep(0.01)
-            if engine.servers[0].up:
-                break
+        await until(lambda: engine.servers[0].up)
         await engine.generate(PROMPT, SAMPLING, session="new")
         assert [(server.up, server.sessions) for server in engine.servers] == [(True, 1), (True, 6)]
 
@@ -242,8 +248,7 @@ def test_a_server_that_fails_again_and_again_gets_no_requests_until_it_is_well()
         assert answers == [CALL] * 40
         assert [server.up for server in engine.servers] == [False, True]
         bad.plan = None
-        await asyncio.sleep(0.05)
-        assert [server.up for server in engine.servers] == [True, True]
+        await until(lambda: engine.servers[0].up)
 
     with_servers(bad, good, tries=30)(body)
 
@@ -260,6 +265,19 @@ def test_a_thousand_requests_with_faults_lose_nothing() -> None:
         assert all(server.in_flight == 0 for server in engine.servers)
 
     with_servers(*servers, try_timeout=1.0)(body)
+
+
+def test_a_server_that_hangs_is_found_before_its_requests_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_pool, "CHECK_SECONDS", 0.03)
+    servers = [FakeServer(latency=0.01), FakeServer(latency=0.01)]
+
+    async def body(engine: HttpEngine) -> None:
+        servers[0].silent = True
+        answers = await asyncio.gather(*(engine.generate(PROMPT, SAMPLING, session=str(name)) for name in range(20)))
+        assert answers == [CALL] * 20
+        assert [(server.up, server.sessions) for server in engine.servers] == [(False, 0), (True, 20)]
+
+    with_servers(*servers, try_timeout=60.0)(body)
 
 
 def test_closing_stops_checks_and_refuses_requests() -> None:
@@ -283,16 +301,15 @@ def test_a_cancelled_call_closes_its_connection() -> None:
 
     async def body(engine: HttpEngine) -> None:
         call = asyncio.ensure_future(engine.generate(PROMPT, SAMPLING))
-        await asyncio.sleep(0.05)
+        await until(lambda: server.asked == 2)
         assert len(server.connections) == 1
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.sleep(0.05)
-        assert not server.connections
+        await until(lambda: not server.connections)
         assert engine.servers[0].in_flight == 0
 
-    with_servers(server, try_timeout=60)(body)
+    with_servers(server, try_timeout=60, check_every=60)(body)
 
 
 @pytest.mark.parametrize(
