@@ -18,8 +18,9 @@ from agentic_rl.config.resolved import to_yaml
 from agentic_rl.config.writing import make_folder, open_append, replace_file
 from agentic_rl.tracking import LineFile
 
-METRICS, CURVE, CONFIG, VERSIONS, EVALUATION = (
+METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, EVALUATION = (
     "metrics.jsonl",
+    "trajectories.jsonl",
     "learning_curve.png",
     "config.resolved.yaml",
     "versions.json",

@@ -53,8 +53,18 @@ def test_a_killed_run_goes_on_at_the_next_step(tmp_path: Path) -> None:
     assert [line["step"] for line in lines] == [1, 2, 3]
     assert (run / "latest_checkpointed_iteration.txt").read_text() == "3"
     assert [path.name for path in run.glob("global_step_*")] == ["global_step_3"]
+    every_rollout_is_written_down_once(run)
     kl_really_changes_the_rewards(lines)
     turns_are_samples(run, lines)
+
+
+def every_rollout_is_written_down_once(run: Path) -> None:
+    rollouts = [json.loads(line) for line in (run / "trajectories.jsonl").read_text().splitlines()]
+    names = [(rollout["step"], rollout["idx"], rollout["sample"]) for rollout in rollouts]
+    assert names == sorted(set(names))
+    assert {step for step, _, _ in names} == {1, 2, 3}
+    assert len(names) % 3 == 0
+    assert all(1 in rollout["response_mask"] and rollout["messages"] for rollout in rollouts)
 
 
 def kl_really_changes_the_rewards(lines: list[dict[str, Any]]) -> None:

@@ -10,9 +10,8 @@ from agentic_rl.backends.base import Plan
 from agentic_rl.backends.local.checkpoint_store import Checkpoint
 from agentic_rl.backends.local.devices import ENVIRONMENT
 from agentic_rl.backends.local.progress import Progress
-from agentic_rl.backends.local.run_folder import TRAJECTORIES
 from agentic_rl.backends.local.settings import evaluation_due, local_section, resolved
-from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, VERSIONS, run_path
+from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, TRAJECTORIES, VERSIONS, run_path
 from agentic_rl.config.memory import estimate, why_no_estimate
 
 if TYPE_CHECKING:

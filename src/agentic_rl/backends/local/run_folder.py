@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agentic_rl.backends.local.checkpoint_store import CheckpointStore
-from agentic_rl.backends.run_folder import RunFolder, locked
+from agentic_rl.backends.run_folder import TRAJECTORIES, RunFolder, locked
 from agentic_rl.tracking import LineFile
 
-TRAJECTORIES, FAILED_BATCH = "trajectories.jsonl", "failed_batch.jsonl"
+FAILED_BATCH = "failed_batch.jsonl"
 
 
 class LocalRunFolder(RunFolder):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.base import Plan
-from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, VERSIONS, run_path
+from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, TRAJECTORIES, VERSIONS, run_path
 from agentic_rl.backends.verl.checkpoints import Checkpoint
 from agentic_rl.backends.verl.cluster import ADDRESS, named_address
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE
@@ -37,7 +37,8 @@ def describe(
     """
     config, section = loaded.require(), _section(loaded.require())
     folder = run_path(section.project_name, section.experiment_name)
-    written = [METRICS, CURVE, CONFIG, VERSIONS, AGENT_LOOPS, NATIVE] + [TENSORBOARD] * config.use_tensorboard
+    written = [METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, AGENT_LOOPS, NATIVE]
+    written += [TENSORBOARD] * config.use_tensorboard
     known = {**loaded.values, **loaded.facts}
     return Plan(
         backend="verl",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentic_rl.backends.run_folder import METRICS, RunFolder, locked
+from agentic_rl.backends.run_folder import METRICS, TRAJECTORIES, RunFolder, locked
 from agentic_rl.config.writing import make_folder, replace_file
+from agentic_rl.tracking import LineFile
 
+_ROLLOUT = re.compile(rb'\{"schema": \d+, "step": (\d+), ')
 AGENT_LOOPS, NATIVE = "agent_loops.yaml", "verl.config.yaml"
 
 
@@ -59,8 +62,9 @@ class VerlRunFolder(RunFolder):
             file.unlink()
 
     def go_back_to(self, step: int) -> set[int]:
-        """Remove the measurements of steps after `step`, which are made again; return the steps of those that stay."""
+        """Remove what is told of steps after `step`, which are made again; return the steps that are measured."""
         self.metrics.flush()
+        _cut(self.path / TRAJECTORIES, step)
         lines = (self.path / METRICS).read_bytes().splitlines(keepends=True)
         kept = [line for line in lines if _step(line) <= step]
         if len(kept) < len(lines):
@@ -84,6 +88,24 @@ def opened(path: Path) -> Iterator[VerlRunFolder]:
             yield folder
         finally:
             folder.close()
+
+
+def _cut(path: Path, step: int) -> None:
+    """Remove the lines from the first one of a step after `step` on: steps follow each other, and the file is large."""
+    with contextlib.closing(LineFile(path)) as file, path.open("rb") as lines:
+        kept = 0
+        for line in lines:
+            if _step_of_rollout(line) > step:
+                break
+            kept += len(line)
+        if kept < file.position:
+            file.cut(kept)
+
+
+def _step_of_rollout(line: bytes) -> float:
+    """The step of a line of trajectories.jsonl, where it stands at the beginning."""
+    found = _ROLLOUT.match(line)
+    return float(found.group(1)) if found and line.endswith(b"\n") else float("inf")
 
 
 def _step(line: bytes) -> float:

@@ -45,3 +45,18 @@ def test_going_back_keeps_whole_lines_up_to_a_step(
         folder.metrics.write({"step": 99})
     lines = (path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [*(one for one in steps if one <= step), 99]
+
+
+@given(
+    st.lists(st.integers(1, 9)).map(sorted), st.integers(0, 9), st.sampled_from(["", "{", '{"schema": 2, "step": 1, '])
+)
+def test_going_back_cuts_the_trajectories_of_later_steps(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[int], step: int, torn: str
+) -> None:
+    path = tmp_path_factory.mktemp("run")
+    lines = [json.dumps({"schema": 2, "step": one, "idx": 0}) + "\n" for one in steps]
+    (path / "trajectories.jsonl").write_text("".join(lines) + torn)
+    with opened(path) as folder:
+        folder.go_back_to(step)
+    kept = (path / "trajectories.jsonl").read_text()
+    assert kept == "".join(line for line, one in zip(lines, steps, strict=True) if one <= step)

@@ -13,6 +13,7 @@ from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.verl.inside.engine import Served
 from agentic_rl.backends.verl.inside.outputs import Frame, Rollout, Sample, rollout_of
+from agentic_rl.backends.verl.inside.records import FIELD, packed
 from agentic_rl.backends.verl.inside.room import Rolled, RolloutRoom, room_of
 from agentic_rl.backends.verl.inside.settings import RolloutSettings
 from agentic_rl.backends.verl.inside.tasks import Sampling, task_of
@@ -40,21 +41,25 @@ class AgenticLoop(AgentLoopBase):
             One output; one for each turn with stepwise samples, and one for each part of a trajectory with several.
         """
         begun = time.perf_counter()
-        served = Served()
+        served, record = Served(), b""
         try:
-            rollout, served = await self._rolled(sampling_params, row)
+            rollout, served, record = await self._rolled(sampling_params, row)
         except (Exception, SystemExit) as error:  # the user's file, the chat template, a row that is no task
             rollout = rollout_of(_failed(error), self._frame(filler=0), [])
         outputs = _outputs(rollout, _versions(served, row), served.seconds, time.perf_counter() - begun)
+        outputs[0].extra_fields[FIELD] = record
         return outputs if self._settings.stepwise or len(outputs) > 1 else outputs[0]
 
-    async def _rolled(self, sampling_params: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Rollout, Served]:
+    async def _rolled(
+        self, sampling_params: Mapping[str, Any], row: Mapping[str, Any]
+    ) -> tuple[Rollout, Served, bytes]:
         room = self._room()
         sampling = Sampling.of(sampling_params)
         task = task_of(row, self._settings.seed, greedy=sampling.greedy)
         rolled = await room.rollout(task, sampling, str(row.get("uid")))
         frame = self._frame(filler=room.chat_format.end_of_turn)
-        return rollout_of(rolled.trajectory, frame, _opening(room, rolled, task)), rolled.served
+        rollout = rollout_of(rolled.trajectory, frame, _opening(room, rolled, task))
+        return rollout, rolled.served, packed(rolled.trajectory, task)
 
     def _frame(self, filler: int) -> Frame:
         settings = self._settings
@@ -108,5 +113,6 @@ def _output(rollout: Rollout, sample: Sample, versions: dict[str, int], metrics:
             "turn_scores": sample.turn_scores,
             "tool_rewards": [],
             "rollout": rollout.summary(),
+            FIELD: b"",
         },
     )

@@ -10,6 +10,7 @@ from torch import Tensor
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
 from agentic_rl.backends.verl.inside.measures import Summary, summary_of_strangers
+from agentic_rl.backends.verl.inside.records import FIELD
 
 
 def summaries(batch: tq.KVBatchMeta) -> list[Summary]:
@@ -21,6 +22,11 @@ def summaries(batch: tq.KVBatchMeta) -> list[Summary]:
         one["rollout"] if "rollout" in one else summary_of_strangers(float(row.sum()), len(row))
         for one, row in zip(fields, rewards(batch), strict=True)
     ]
+
+
+def records(batch: tq.KVBatchMeta) -> list[bytes]:
+    """What each sample carries of its rollout for trajectories.jsonl: empty for all but the first of a rollout."""
+    return [one.get(FIELD, b"") for one in _get(batch, "extra_fields")]
 
 
 def uids(batch: tq.KVBatchMeta) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,24 @@ from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
 
 from agentic_rl.backends.errors import StopRequestedError
 from agentic_rl.backends.failed_rollouts import refuse_failures
+from agentic_rl.backends.local.trajectory_log import TrajectoryLog
+from agentic_rl.backends.run_folder import TRAJECTORIES
 from agentic_rl.backends.verl.inside import batch_fields
 from agentic_rl.backends.verl.inside.advantages import groups_of, normalised_rewards
 from agentic_rl.backends.verl.inside.events import Events
 from agentic_rl.backends.verl.inside.job import JobOptions
-from agentic_rl.backends.verl.inside.measures import LOST, by_session, evaluation_measures, reasons, step_measures
+from agentic_rl.backends.verl.inside.measures import (
+    LOST,
+    Summary,
+    by_session,
+    evaluation_measures,
+    reasons,
+    step_measures,
+)
 from agentic_rl.backends.verl.inside.names import TRAINER
 from agentic_rl.backends.verl.inside.pruning import point_to, prune
+from agentic_rl.backends.verl.inside.records import rollouts_of
+from agentic_rl.tracking import LineFile
 
 
 class _NothingToLearnError(Exception):
@@ -125,12 +136,14 @@ class AgenticTrainer(PPOTrainerSync):
         return super()._balance_batch(batch, *args, **kwargs)
 
     def _look_at(self, batch: tq.KVBatchMeta) -> None:
-        rollouts = by_session(batch.keys, batch_fields.summaries(batch))
+        summaries = batch_fields.summaries(batch)
+        rollouts = by_session(batch.keys, summaries)
         expected = self.config.data.train_batch_size * self.config.actor_rollout_ref.rollout.n
         expected = max(expected, len(rollouts))  # a manager of the user's own may sample more
         refuse_failures(
             f"step {self.global_steps}", reasons(rollouts.values(), expected), self._job.max_failed_fraction
         )
+        self._write_down(batch, summaries)
         whole = [rollout for rollout in rollouts.values() if not rollout["error"]]
         self._measured = step_measures(list(rollouts.values()), expected)
         self._measured["samples/mean"] = len(batch.keys) / max(len(rollouts), 1)
@@ -139,6 +152,17 @@ class AgenticTrainer(PPOTrainerSync):
             raise _NothingToLearnError(batch)
         if len(whole) < len(rollouts):
             batch_fields.put(batch, uid=groups_of(batch.keys, batch_fields.uids(batch), rollouts))
+
+    def _write_down(self, batch: tq.KVBatchMeta, summaries: Sequence[Summary]) -> None:
+        tasks, trajectories = rollouts_of(batch.keys, batch_fields.records(batch), summaries)
+        if not tasks:
+            return
+        algorithm = self.config.algorithm
+        by_reward = algorithm.adv_estimator == "grpo" and not algorithm.get("use_kl_in_reward", False)
+        by_reward = by_reward and algorithm.get("norm_adv_by_std_in_grpo", True)
+        with closing(LineFile(Path(self.config.trainer.default_local_dir) / TRAJECTORIES)) as file:
+            log = TrajectoryLog(file, self.total_training_steps, by_reward=by_reward)
+            log.write(self.global_steps, tasks, trajectories)
 
     def _compute_advantage(self, batch: tq.KVBatchMeta, metrics: dict[str, Any]) -> tq.KVBatchMeta:
         """With `gae` and stepwise samples, put the normalised reward on every step; for GRPO verl does it."""

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.verl
 
 CALL = spelled(FORMAT.tokenizer, call_text("7*12"))
 ROLLOUT = {"prompt_length": 2000, "response_length": 400, "max_model_len": None}
-KEYS = {"min_global_steps", "max_global_steps", "reward_extra_info", "turn_scores", "tool_rewards", "rollout"}
+KEYS = {"min_global_steps", "max_global_steps", "reward_extra_info", "turn_scores", "tool_rewards", "rollout", "record"}
 
 
 def loop(manager: ServerManager, **changes: Any) -> Any:
@@ -75,6 +75,19 @@ def test_stepwise_outputs_are_a_list_and_continue_each_other() -> None:
     assert (first.response_ids, second.response_ids) == (CALL, ANSWER)
     assert second.prompt_ids[: len(first.prompt_ids) + len(CALL)] == [*first.prompt_ids, *CALL]
     assert first.reward_score == second.reward_score == 1.0
+    assert first.extra_fields["rollout"] == second.extra_fields["rollout"]
+
+
+def test_each_segment_of_a_rollout_is_an_output(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from agentic_rl import Agent\nclass Mine(Agent):\n    async def run(self, task, model):\n"
+        "        for _ in range(2):\n            await model.conversation.complete(task.prompt)\n        return 0.5\n"
+    )
+    first, second = run(ServerManager(CALL, ANSWER), agent_file=str(file))
+    assert (first.response_ids, second.response_ids) == (CALL, ANSWER)
+    assert first.prompt_ids == second.prompt_ids
+    assert first.reward_score == second.reward_score == 0.5
     assert first.extra_fields["rollout"] == second.extra_fields["rollout"]
 
 

@@ -21,11 +21,14 @@ from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 from verl.trainer.ppo.v1 import PPOTrainerSync, get_trainer_cls
 
+from agentic_rl.agents.task import Task
+from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.backends.errors import FailedRolloutsError, StopRequestedError
 from agentic_rl.backends.verl.checkpoints import POINTER
 from agentic_rl.backends.verl.inside import batch_fields
 from agentic_rl.backends.verl.inside.measures import LOST, summary_of_strangers
 from agentic_rl.backends.verl.inside.names import TRAINER
+from agentic_rl.backends.verl.inside.records import packed
 from agentic_rl.backends.verl.inside.trainer import AgenticTrainer
 
 pytestmark = pytest.mark.verl
@@ -122,6 +125,28 @@ def checkpoints(trainer: AgenticTrainer) -> list[str]:
 def test_verl_finds_our_trainer_and_goes_by_its_own_mode_elsewhere(trainer: AgenticTrainer) -> None:
     assert get_trainer_cls(TRAINER) is AgenticTrainer
     assert trainer.config.trainer.v1.trainer_mode == "sync"
+
+
+def test_the_rollouts_of_a_step_are_written_down(trainer: AgenticTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled, fields = batch("", "no", "", "", steps=2)
+    record = packed(Trajectory([1], [2], [1], trajectory_reward=1.0), Task(prompt=[]))
+    fields["extra_fields"] = [
+        {**extra, "record": record if key.endswith("_0") else b""}
+        for key, extra in zip(sampled.keys, fields["extra_fields"], strict=True)
+    ]
+    use(monkeypatch, fields)
+    monkeypatch.setattr(PPOTrainerSync, "_balance_batch", lambda self, batch, *args, **rest: batch)
+    folder = Path(trainer.config.trainer.default_local_dir)
+    folder.mkdir()
+    trainer.total_training_steps = 9
+    trainer._balance_batch(sampled, {})
+    lines = [json.loads(line) for line in (folder / "trajectories.jsonl").read_text().splitlines()]
+    assert [(line["step"], line["idx"], line["sample"], line["error"], line["advantage"]) for line in lines] == [
+        (3, 0, 0, "", 1.0),
+        (3, 0, 1, "no", 0.0),
+        (3, 1, 0, "", 0.0),
+        (3, 1, 1, "", 0.0),
+    ]
 
 
 def test_the_samples_of_failed_rollouts_are_alone_in_their_group(
