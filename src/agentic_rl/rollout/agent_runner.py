@@ -79,8 +79,11 @@ class AgentRunner:
 
     async def _attempt(self, task: Task, recorder: Recorder) -> tuple[float, BaseException | None]:
         """Return the reward and, if the rollout failed, the cause."""
+        given_up = False
 
         def stuck(worker: asyncio.Task[Any], late: LateError) -> None:
+            nonlocal given_up
+            given_up = True
             recorder.end()
             self._crew.give_up(worker, recorder.failed(late, self._file), self._work)
 
@@ -91,6 +94,8 @@ class AgentRunner:
             if self._crew.stopping:
                 raise
             return 0.0, error
+        except LateError as error:
+            return 0.0, None if given_up else error  # what was given up has its trajectory, and is not tried again
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # agents raise SystemExit, and classes of their own

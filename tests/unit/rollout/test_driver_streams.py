@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agentic_rl.agents import Agent, BaseEngineWrapper, ChatModel, Message, Task, ToolAgent, Trajectory, deadline, tool
+from agentic_rl.agents.errors import LateError
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.driver import Driver
 from agentic_rl.rollout.engines.base import Completion, EngineFaultError, SamplingParams
@@ -156,11 +157,13 @@ def test_rollouts_that_swallow_cancellation_are_recorded_and_left_behind(monkeyp
 
     async def run() -> list[Trajectory]:
         tasks = [make_task(idx=idx) for idx in range(8)]
-        trajectories = await driver(engine, n_parallel_agents=2, trajectory_timeout=0.02).run(Stubborn(), tasks)
+        limits = {"n_parallel_agents": 2, "trajectory_timeout": 0.02, "retries": Retries(on=(KeyError, LateError))}
+        trajectories = await driver(engine, **limits).run(Stubborn(), tasks)
         assert {session for _, _, session in engine.calls} == set(engine.released)
         stop.set()
         await asyncio.sleep(0.01)
         assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert len(engine.calls) == 8  # what was given up does not begin anew once it ends
         return trajectories
 
     trajectories = asyncio.run(run())
