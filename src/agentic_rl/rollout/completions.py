@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import zlib
 from array import array
 from collections import Counter
@@ -27,6 +28,8 @@ class CompletionsFunction:
         self._format = chat_format
         self._limits = limits
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.context = contextvars.Context()
+        """Of the latest batch, for calls that come from elsewhere."""
         self._open = 0
         self._greedy = False
         self._seed = 0
@@ -37,6 +40,7 @@ class CompletionsFunction:
         """Begin a batch on the running event loop, which is the engine's; it may overlap others of its kind."""
         self._loop = asyncio.get_running_loop()
         self._open += 1
+        self.context = contextvars.copy_context()
         self._seed, self._greedy = seed, greedy
 
     def close(self) -> None:

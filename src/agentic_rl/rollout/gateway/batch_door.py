@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from agentic_rl.rollout.completions import CompletionsFunction
@@ -22,7 +23,12 @@ class BatchDoor:
         shown: dict[str, Any] = {"prompt": ask.prompt}
         if ask.messages is not None:
             shown = {"messages": ask.messages, "tools": ask.tools or None}
-        body = await self._completions(**shown, **ask.options, n=ask.n)
+        work = self._completions(**shown, **ask.options, n=ask.n)
+        call = self._completions.context.copy().run(asyncio.ensure_future, work)
+        try:
+            body = await call
+        finally:
+            call.cancel()
         return [_choice(one, body["prompt_token_ids"]) for one in body["choices"]]
 
 

@@ -154,7 +154,7 @@ async def _body(request: web.BaseRequest) -> bytes:
         raise too_large
     try:
         with Deadline(ARRIVAL_SECONDS, "the body of the request"):
-            return await request.read()
+            return bytes(await request.read())
     except web.HTTPRequestEntityTooLarge:
         raise too_large from None
     except LateError as error:

@@ -123,3 +123,36 @@ def test_a_process_has_one_room_and_a_broken_file_is_read_once(tmp_path: Path) -
             room_of(settings(agent_file=str(tmp_path / "broken.py")), manager, FORMAT.tokenizer, 9)
         raised.append(caught.value)
     assert raised[0] is raised[1]
+
+
+CLIENT = """\
+import aiohttp
+from agentic_rl import Agent, BaseEngineWrapper, Trajectory
+
+async def ask(url, key, prompt):
+    headers = {{"Authorization": f"Bearer {{key}}"}}
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{{url}}/chat/completions", json={{"messages": prompt}}, headers=headers) as response:
+            return (await response.json())["choices"][0]["message"]["content"]
+
+{use}
+"""
+OF_A_MODEL = """class Client(Agent):
+    async def run(self, task, model):
+        return len(await ask(model.base_url, model.api_key, task.prompt))"""
+OF_A_WRAPPER = """class Client(BaseEngineWrapper):
+    async def generate_trajectory(self, task, stream_queue=None):
+        text = await ask(f"http://{self.server_addresses[0]}/v1", "none", task["prompt"])
+        return Trajectory([1], [2], [1], idx=task["idx"], trajectory_reward=len(text))"""
+
+
+@pytest.mark.parametrize("use", [OF_A_MODEL, OF_A_WRAPPER])
+def test_clients_of_openai_reach_verls_servers_through_the_worker(tmp_path: Path, use: str) -> None:
+    pytest.importorskip("aiohttp")
+    file = tmp_path / "client.py"
+    file.write_text(CLIENT.format(use=use))
+    rolled = roll(make_room(ServerManager(step=4), agent_file=str(file)), [row(place) for place in range(3)])
+    assert [one.trajectory.error for one in rolled] == [""] * 3
+    assert [one.trajectory.trajectory_reward for one in rolled] == [float(len(FORMAT.text(ANSWER)))] * 3
+    of_each = [one.served.newest for one in rolled]  # calls of wrappers don't say whose they are: the latest's
+    assert of_each == [4, 4, 4] if use == OF_A_MODEL else 4 in of_each
