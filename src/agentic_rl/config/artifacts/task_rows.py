@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.config.artifacts.parquet_file import ParquetData
@@ -17,6 +18,8 @@ MOST_BYTES = 64 << 20
 MOST_KEPT = 512
 """Long prompts whose text is kept, for counting their tokens."""
 MOST_ROLES, LONGEST_ROLE = 32, 64
+FEW_BYTES = 4 << 20
+"""So much text is compared in Python: pyarrow's own way loads a module that takes longer than that."""
 
 
 @dataclass
@@ -66,7 +69,7 @@ def _look_at(batch: pa.RecordBatch, column: str, longer_than: int, keep: int, ro
     if empty and not rows.empty:
         rows.first_empty = rows.seen + empty[0]
     rows.empty += len(empty)
-    rows.roles |= _different(prompts.flatten().field("role"))
+    rows.roles |= _different(prompts.values.slice(messages[0], messages[-1] - messages[0]).field("role"))
     rows.seen += len(batch)
     if "data_source" in batch.schema.names:
         rows.sourceless += _empty(batch.column("data_source"))
@@ -80,8 +83,13 @@ def _look_at(batch: pa.RecordBatch, column: str, longer_than: int, keep: int, ro
 
 def _different(column: pa.Array) -> set[str]:
     """The different texts of a column, the first of them where they are many."""
-    texts = [text.as_buffer() for text in _text(column).unique()[:MOST_ROLES]]
-    return {text[:LONGEST_ROLE].to_pybytes().decode(errors="replace") for text in texts if text is not None}
+    texts = _text(column)
+    if texts.nbytes <= FEW_BYTES:
+        with contextlib.suppress(UnicodeDecodeError):
+            different = dict.fromkeys(texts.to_pylist())
+            return {text[:LONGEST_ROLE] for text in islice(different, MOST_ROLES) if text is not None}
+    buffers = [text.as_buffer() for text in texts.unique()[:MOST_ROLES]]
+    return {text[:LONGEST_ROLE].to_pybytes().decode(errors="replace") for text in buffers if text is not None}
 
 
 def _empty(column: pa.Array) -> int:
