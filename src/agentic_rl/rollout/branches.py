@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -115,11 +115,16 @@ def first_difference(known: Sequence[Message], messages: Sequence[Message]) -> i
 def _essence(message: Message) -> tuple[Any, ...]:
     """What of a message reaches the policy; agents and their clients may drop, add or spell anew the rest."""
     calls = [_call(call) for call in message.get("tool_calls") or []]
-    return message.get("role"), content_text(message.get("content")), calls
+    role, content = message.get("role"), content_text(message.get("content"))
+    if role == "assistant" and isinstance(content, str):
+        content = content.strip()
+    return role, content, calls
 
 
 def _call(call: Any) -> tuple[Any, Any]:
-    function = call.get("function", call)
+    function = call.get("function", call) if isinstance(call, Mapping) else call
+    if not isinstance(function, Mapping):
+        return None, function
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         try:

@@ -52,7 +52,10 @@ class Template:
         Raises:
             ChatTemplateError: there is no template, or it refuses the messages.
         """
-        prepared = [for_template(message) for message in messages]
+        try:
+            prepared = [for_template(message) for message in messages]
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ChatTemplateError(f"messages and their tool_calls need OpenAI's form: {error}") from error
         if self._schemas and not self._knows_tools:
             prepared = with_tools_described(prepared, self._schemas, self.call_format)
         if not any(message.get("tool_calls") for message in prepared):

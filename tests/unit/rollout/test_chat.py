@@ -116,6 +116,12 @@ def test_values_that_are_not_plain_are_refused(chat_format: ChatFormat) -> None:
         chat_format.initial_ids([{"role": "user", "content": {1, 2}}])
 
 
+@pytest.mark.parametrize("calls", ["x", [1], [{"function": "f"}], [{"function": None}], {"a": 1}])
+def test_calls_of_another_form_are_refused(chat_format: ChatFormat, calls: Any) -> None:
+    with pytest.raises(ChatTemplateError, match="OpenAI's form"):
+        chat_format.initial_ids([USER, {"role": "assistant", "content": "", "tool_calls": calls}, RESULT])
+
+
 def test_a_template_that_drops_thoughts_is_refused_once_there_are_thoughts() -> None:
     dialog = ChatFormat(make_tokenizer(THINKING)).dialog()
     assert dialog.suffix_ids([USER])

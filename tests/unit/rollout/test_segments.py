@@ -70,8 +70,20 @@ def test_a_clients_own_spelling_of_the_history_continues_it() -> None:
     (first,) = ask(model, [USER])
     call = first.message["tool_calls"][0]
     again = {**call, "function": {"arguments": '{ "expression" : "12*7"}', "name": "calculator"}}
-    ask(model, [dict(USER), {"role": "assistant", "content": None, "tool_calls": [again], "refusal": None}, RESULT])
-    assert len(model.trajectory().parts()) == 1
+    reply = {"role": "assistant", "content": None, "tool_calls": [again], "refusal": None}
+    for message in (reply, {**reply, "content": [{"type": "text", "text": "\n"}]}):
+        ask(model, [{"role": "user", "content": [{"type": "text", "text": USER["content"]}]}, message, RESULT])
+    first, second = model.trajectory().segments  # the second answer at one place
+    assert written(second) == CALL
+    assert list(second.prompt_tokens)[: len(first.prompt_tokens)] == first.prompt_tokens
+
+
+@pytest.mark.parametrize("calls", [[1], [{"function": "calculator"}], ["x"]])
+def test_calls_of_another_form_are_another_history(calls: list[Any]) -> None:
+    model = conversation(ScriptedEngine([CALL]))
+    (first,) = ask(model, [USER])
+    with pytest.raises(ChatTemplateError, match="OpenAI's form"):
+        ask(model, [USER, {**first.message, "tool_calls": calls}, RESULT])
 
 
 def test_two_answers_to_one_question_are_two_segments() -> None:
