@@ -45,7 +45,8 @@ class ChatModel(Protocol):
             messages: the whole conversation so far; it must begin with what earlier calls were given and
                 returned, unchanged.
             tools: what the policy may call; the same in every call of a rollout.
-            **sampling: max_tokens, temperature, top_k, top_p or min_p of this call only.
+            **sampling: max_tokens, temperature, top_k, top_p, min_p, seed, stop or stop_token_ids of this call only;
+                `chat_template_kwargs`: variables of the chat template, such as `enable_thinking`.
 
         Returns:
             The assistant's message: `content` (text outside tool calls), `finish_reason` (`stop`,
