@@ -155,6 +155,21 @@ def test_parts_of_one_trajectory_count_once_in_their_group():
     assert largest_difference(clean, divided) < 1e-7
 
 
+def test_parts_with_prompts_of_their_own_are_learned_whatever_the_micro_batches():
+    parts = [([3, 4, 5], [7, 2], [1, 1]), ([3, 4, 5, 7, 2, 9], [8, 8, 2], [1, 0, 1]), ([11], [12], [1])]
+    divided = [
+        Sample([*prompt, *response], len(prompt), mask, [], 1.0, 0, trajectory=0) for prompt, response, mask in parts
+    ]
+    others = [Sample([3, 4, 5, token, 2], 3, [1, 1], [], reward) for token, reward in ((8, 0.0), (9, 0.5))]
+    samples = with_logprobs(tiny_policy(), [*divided, *others])
+    whole, whole_metrics = update_once(samples)
+    assert whole_metrics["policy/logprob_difference"] < 1e-6
+    for size in (1, 12):
+        again, metrics = update_once(samples, ppo_max_token_len_per_gpu=size)
+        assert largest_difference(whole, again) < 1e-6
+        assert metrics == pytest.approx(whole_metrics, abs=1e-6)
+
+
 def test_every_part_has_the_advantage_of_its_trajectory():
     parts = [Sample([1, 2, 3], 1, [1, 1], [], 1.0, trajectory=4) for _ in range(2)]
     other = Sample([1, 2, 3], 1, [1, 1], [], 0.0, trajectory=2)
