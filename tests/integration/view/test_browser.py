@@ -212,6 +212,9 @@ def test_nothing_is_wider_than_the_window(browser: Any, serve: Any, run: Path, w
         page.locator(".page > *, .row, .message").first.wait_for(state="attached")
         page.wait_for_timeout(200)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        assert page.locator("#top").bounding_box()["height"] < 160, view
+        if view == "#rollouts":
+            assert page.locator(".row").nth(2).bounding_box()["y"] < 600
     context.close()
 
 

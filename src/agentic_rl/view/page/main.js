@@ -66,8 +66,8 @@ function hintOfList(view) {
 function drawTop(view) {
   const tab = (name, text) => el("a", { href: `#${name}`, "aria-current": (name === view || (name === "rollouts" && ["group", "rollout"].includes(view))) && "page" }, text);
   const top = document.getElementById("top");
-  if (top.dataset.view !== view) {
-    top.dataset.view = view;
+  if (top.dataset.shown !== view) {
+    top.dataset.shown = view;
     const theme = document.documentElement.dataset.theme || "auto";
     top.replaceChildren(
       el("h1", null, state.run.title),
