@@ -31,7 +31,7 @@ class TokenWindow(Sequence[Any]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment] - as that of a list
+    __hash__ = None  # type: ignore[assignment]  # as that of a list
 
     def __repr__(self) -> str:
         return f"TokenWindow({self[:]!r})"

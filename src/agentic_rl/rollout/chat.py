@@ -14,7 +14,8 @@ from typing import Any
 from agentic_rl.agents.agent import ToolSpec
 from agentic_rl.agents.task import Message
 from agentic_rl.agents.tool import Tool
-from agentic_rl.rollout.call_formats import CallFormat, call_format
+from agentic_rl.rollout.call_formats import call_format
+from agentic_rl.rollout.call_formats.base import CallFormat
 from agentic_rl.rollout.decoding import decoder_of
 from agentic_rl.rollout.errors import ChatTemplateError
 from agentic_rl.rollout.special_text import MARK, SpecialText
@@ -122,7 +123,7 @@ class ChatFormat:
         self.cache = TextCache()
         self._options = dict(template_options or {})
         self._special = SpecialText.of(tokenizer)
-        self._dialogs: OrderedDict[str, Dialog] = OrderedDict()
+        self._dialogs: OrderedDict[bytes, Dialog] = OrderedDict()
         given = call_format(tool_parser) if tool_parser else None
         self.call_format: CallFormat = Template(tokenizer, (), self._options, self._special, given).call_format
         """How the policy writes calls of tools."""
@@ -154,7 +155,7 @@ class ChatFormat:
         """
         schemas = tool_schemas(tools)
         options = {**self._options, **template_options} if template_options else self._options
-        key = json.dumps([schemas, options]) if options else json.dumps(schemas)
+        key = _key([schemas, options])
         if key not in self._dialogs:
             self._dialogs[key] = Dialog(self._template(schemas, options), schemas, self)
             if len(self._dialogs) > _DIALOGS:
@@ -220,9 +221,9 @@ def tool_schemas(tools: Sequence[ToolSpec] | None) -> list[Mapping[str, Any]]:
     return [one.schema if isinstance(one, Tool) else one for one in tools or ()]
 
 
-def _key(messages: Sequence[Message]) -> bytes:
-    """Messages as something hashable, in a tenth of the time that JSON takes."""
-    whole = messages if isinstance(messages, list) else list(messages)
+def _key(values: Sequence[Any]) -> bytes:
+    """Messages or schemas as something hashable, in a tenth of the time that JSON takes."""
+    whole = values if isinstance(values, list) else list(values)
     try:
         return marshal.dumps(whole, _EQUAL_FOR_EQUALS)
     except ValueError:  # other types than Python's own, or nested deeply
@@ -235,8 +236,8 @@ def _plain(messages: Sequence[Message]) -> list[Message]:
     return plain
 
 
-def _as_json(messages: list[Message]) -> str:
+def _as_json(values: list[Any]) -> str:
     try:
-        return json.dumps(messages)
+        return json.dumps(values)
     except TypeError as error:
         raise ChatTemplateError(f"messages hold plain values only (text, numbers, lists, objects): {error}") from None

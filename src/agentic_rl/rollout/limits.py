@@ -69,7 +69,7 @@ class Limits:
             stop_token_ids=stop_ids,
             seed=(asked.get("seed", task.seed) * _SEEDS_OF_A_TASK + turn) % 2**63,
         )
-        others = {name: asked[name] for name in ("top_k", "top_p", "min_p") if name in asked}
+        others: dict[str, Any] = {name: asked[name] for name in ("top_k", "top_p", "min_p") if name in asked}
         if "stop_token_ids" in asked:
             others["stop_token_ids"] = tuple({*stop_ids, *asked["stop_token_ids"]})
         return replace(params, **others) if others else params

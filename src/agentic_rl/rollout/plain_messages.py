@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentic_rl.agents.task import Message
-from agentic_rl.rollout.call_formats import CallFormat
+from agentic_rl.rollout.call_formats.base import CallFormat
 
 
 def content_text(content: Any) -> Any:

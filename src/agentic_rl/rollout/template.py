@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from agentic_rl.agents.task import Message
-from agentic_rl.rollout.call_formats import CallFormat, format_in
+from agentic_rl.rollout.call_formats import format_in
+from agentic_rl.rollout.call_formats.base import CallFormat
 from agentic_rl.rollout.errors import ChatTemplateError, HistoryRewrittenError
 from agentic_rl.rollout.plain_messages import calls_as_text, for_template, with_tools_described
 from agentic_rl.rollout.special_text import SpecialText
