@@ -102,10 +102,14 @@ def server(
             yield f"127.0.0.1:{port}", request.param
         finally:
             process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:  # it was still starting
+                process.kill()
 
 
 def wait_until_well(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(300):
+    for _ in range(600):
         if answers(url):
             return
         if process.poll() is not None:
