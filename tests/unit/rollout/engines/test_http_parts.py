@@ -13,7 +13,9 @@ def test_addresses_may_be_short_or_whole() -> None:
     assert server_urls(given) == ["http://localhost:8000", "http://[::1]:1", "https://host", "http://host/base"]
 
 
-@pytest.mark.parametrize("address", ["", "ftp://host", "http://", "http://host?x=1", "http://me:word@host", "http://[::1"])
+@pytest.mark.parametrize(
+    "address", ["", "ftp://host", "http://", "http://host?x=1", "http://me:word@host", "http://[::1"]
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         server_urls([address])
