@@ -15,8 +15,9 @@ LIMIT = 600
 def start(config: Path, cwd: Path) -> subprocess.Popen[str]:
     cwd.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "agentic_rl", "--config-path", str(config)]
-    return subprocess.Popen(
-        command, cwd=cwd, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    pipe = subprocess.PIPE
+    return subprocess.Popen(  # in a process group of its own, which a test may send a signal
+        command, cwd=cwd, env=environment(), stderr=pipe, stdout=pipe, text=True, start_new_session=True
     )
 
 

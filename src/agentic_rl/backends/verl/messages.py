@@ -32,7 +32,10 @@ REMEDIES = (
     ),
 )
 """What verl, vLLM and torch say -> what to do about it."""
-NO_ROOM = re.compile(r"\[Errno (28|122)\]|No space left on device|file write failed|PytorchStreamWriter failed")
+NO_ROOM = re.compile(
+    r"\[Errno (28|122)\]|No space left on device|file write failed|PytorchStreamWriter failed"
+    r"|inline_container\.cc.*unexpected pos"
+)
 
 
 def explained(error: BaseException) -> TrainingError:

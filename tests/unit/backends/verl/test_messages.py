@@ -106,6 +106,7 @@ def test_memory_of_a_device_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
         OSError(28, "No space left on device"),
         OSError(122, "Disk quota exceeded"),
         RuntimeError("[enforce fail at inline_container.cc:783] . PytorchStreamWriter failed writing file data/0"),
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 13056 vs 12948"),
     ],
 )
 def test_a_full_disk_is_told_as_such(cause: Exception) -> None:
