@@ -82,11 +82,11 @@ class Grid(Game):
         return Observation(told + self._look(), STEP if following is not None else BUMP, done=self._left == 0)
 
     def _look(self) -> str:
-        ways = [move for move in MOVES if self.after(self.place, move) is not None]
-        return (
-            f"You are at row {self.place[0]} column {self.place[1]}, the goal is at row {self.goal[0]} "
-            f"column {self.goal[1]}. Free: {' '.join(ways)}."
-        )
+        down, right = self.goal[0] - self.place[0], self.goal[1] - self.place[1]
+        ways = [(down, "down"), (-down, "up"), (right, "right"), (-right, "left")]
+        goal = " and ".join(f"{steps} {way}" for steps, way in ways if steps > 0)
+        free = " ".join(move for move in MOVES if self.after(self.place, move) is not None)
+        return f"The goal is {goal}. Free: {free}."
 
     def _map(self) -> str:
         """A line for each row: Y is you, G the goal, # a wall."""

@@ -59,7 +59,7 @@ def test_it_searches_reads_and_answers() -> None:
     assert trajectory.metrics["searches"] == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.text("ab<>/ \n", max_size=30), st.booleans())
 def test_what_follows_the_closing_tag_is_neither_kept_nor_shown(rest: str, end: bool) -> None:
     """The policy's tokens are those that it sampled, bit for bit, up to the one that completes the tag."""
