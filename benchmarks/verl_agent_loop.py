@@ -32,14 +32,13 @@ OURS, VERLS = "math", "tool_agent"
 TITLES = {OURS: "ours", VERLS: "verl's"}
 MAX_TURNS = 3
 TOOLS = """
-from agentic_rl.agents import find_agent
-from agentic_rl.agents.tools.calculator import calculate
+from agentic_rl.agents.tools import calculator as ours
 from verl.tools.function_tool import function_tool
 
 
-@function_tool("calculator", schema=find_agent("math").tools[0].schema)
+@function_tool("calculator", schema=ours.calculator.schema)
 async def calculator(expression):
-    return calculate(expression)
+    return ours.calculate(expression)
 """
 """verl's calculator: what its prompts say is what ours say."""
 

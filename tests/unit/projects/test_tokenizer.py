@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from agentic_rl.agents import find_agent
+from agentic_rl.agents.tools.calculator import calculator
 from agentic_rl.projects.quickstart.problems import every_text
 from agentic_rl.projects.quickstart.tokenizer import END, START, build_tokenizer
 
 TOKENIZER = build_tokenizer(every_text())
-SCHEMAS = [tool.schema for tool in find_agent("math").tools]  # type: ignore[attr-defined]
+SCHEMAS = [calculator.schema]
 Message = dict[str, Any]
 
 
