@@ -12,7 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FEW_STEPS = (
-    "local.sft_steps=20",
+    "local.sft_steps=40",
     "local.total_training_steps=2",
     "local.train_batch_size=8",
     "local.ppo_mini_batch_size=8",
@@ -60,6 +60,6 @@ def test_search(tmp_path: Path) -> None:
     pytest.importorskip("bm25s")
     config = project("search", tmp_path)
     where = {"AGENTIC_RL_SEARCH": str(config.parent / "data" / "documents.jsonl"), "AGENTIC_RL_SEARCH_TOPK": "1"}
-    run("-m", "agentic_rl", "--config-path", str(config), *FEW_STEPS, "local.sft_steps=60", cwd=tmp_path, **where)
+    run("-m", "agentic_rl", "--config-path", str(config), *FEW_STEPS, cwd=tmp_path, **where)
     lines = (tmp_path / "checkpoints/examples/search/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines if "reward/mean" in json.loads(line)] == [1, 2]
