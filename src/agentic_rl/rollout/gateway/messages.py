@@ -81,10 +81,12 @@ def read_tools(values: list[Any], *, flat: bool = False) -> list[dict[str, Any]]
 def chosen(choice: Any, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the tools that are left by `tool_choice`.
 
+    `required` is what some frameworks always send; it is taken for a wish, since a forced call would be no sample.
+
     Raises:
-        InvalidError: it asks to force a call.
+        InvalidError: it asks for a certain tool.
     """
-    if choice in (None, "auto"):
+    if choice in (None, "auto", "required"):
         return tools
     if choice == "none":
         return []

@@ -174,7 +174,7 @@ def test_a_malformed_call_is_told_and_counted() -> None:
         ({"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": 1}}]}]}, "messages[0].tool_calls[0]"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [{"type": "function", "function": {}}]}, "tools[0]"),
-        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"frequency_penalty": 0.5}, "frequency_penalty"),
         ({"logit_bias": {"5": 100}}, "logit_bias"),
@@ -208,7 +208,7 @@ def test_what_can_not_be_followed_is_refused(body: dict[str, Any], param: str) -
     [
         {"frequency_penalty": 0.0, "presence_penalty": 0, "logit_bias": {}, "response_format": {"type": "text"}},
         {"user": "me", "store": False, "metadata": {"a": "b"}, "service_tier": "auto", "prompt_cache_key": "k"},
-        {"parallel_tool_calls": True, "tool_choice": "auto", "reasoning_effort": None, "n": None},
+        {"parallel_tool_calls": True, "tool_choice": "required", "reasoning_effort": None, "n": None},
     ],
 )
 def test_what_changes_nothing_is_accepted(body: dict[str, Any]) -> None:
