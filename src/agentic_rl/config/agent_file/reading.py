@@ -78,15 +78,29 @@ def tree_of(data: bytes) -> ast.Module:
 
 
 def _tree_on_large_stack(data: bytes) -> ast.Module:
-    """Parse where there is room: up to Python 3.10 a chain of 100,000 attributes overflows the stack and kills us."""
+    """Parse where there is room: up to Python 3.10 a chain of 100,000 attributes overflows the stack and kills us.
+
+    Given room, that parser has no limit of its own, but the compiler has: such a file could not be imported.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     before = threading.stack_size(256 << 20)
     try:
         with ThreadPoolExecutor(1) as pool:
-            return pool.submit(ast.parse, data).result()
+            tree = pool.submit(ast.parse, data).result()
     finally:
         threading.stack_size(before)
+    _check_depth(tree, 3 * sys.getrecursionlimit())  # what newer parsers allow
+    return tree
+
+
+def _check_depth(tree: ast.Module, limit: int) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(limit):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    raise RecursionError
 
 
 def _read(path: str) -> bytes:
