@@ -38,6 +38,7 @@ _NO_ENGINE = "the embedded engine of local has no such setting"
 _ONE_DEVICE = "local runs on one device"
 _GROUPS = "only gae discounts rewards, and local has grpo alone"
 _NO_EXPERTS = "agentic-rl runs with 1"
+_OUR_CHAT = "only verl and local read it"
 
 _EVERYWHERE = {
     "infer_expert_parallel_size": Dead(_NO_EXPERTS, "infer_expert_parallel_size: 1", (1,)),
@@ -74,6 +75,8 @@ DEAD: dict[str, DeadKeys] = {
         {
             **_EVERYWHERE,
             "use_kl_in_reward": Dead("mindspeed_rl has its own KL penalty, weighted by kl_coef", "remove it", (False,)),
+            "enable_thinking": Dead(_OUR_CHAT, "remove it"),
+            "tool_parser": Dead(_OUR_CHAT, "remove it", ("auto",)),
         },
     ),
     "local": DeadKeys(

@@ -110,6 +110,8 @@ BAD: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("ARL200", "warning", "verl", "num_node", {"num_node": 2}),
     ("ARL200", "warning", "verl", "verl.balance_batch", {"verl__balance_batch": False}),
     ("ARL200", "warning", "mindspeed_rl", "use_kl_in_reward", {"use_kl_in_reward": True}),
+    ("ARL200", "warning", "mindspeed_rl", "enable_thinking", {"enable_thinking": False}),
+    ("ARL200", "warning", "mindspeed_rl", "tool_parser", {"tool_parser": "hermes"}),
     ("ARL200", "warning", "local", "use_stepwise_advantage", {"use_stepwise_advantage": True}),
     ("ARL200", "warning", "local", "gpu_memory_utilization", {"gpu_memory_utilization": 0.5}),
     ("ARL200", "warning", "local", "dtype", {"dtype": "bfloat16"}),
