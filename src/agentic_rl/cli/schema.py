@@ -21,9 +21,7 @@ def schema(
     name: Annotated[Name, typer.Argument(help="A configuration format, or a line of trajectories.jsonl.")],
     write: Annotated[
         bool,
-        typer.Option(
-            "--write", help="Write it to NAME.schema.json here; for flat, print an editor's line."
-        ),
+        typer.Option("--write", help="Write it to NAME.schema.json here; for flat, print an editor's line."),
     ] = False,
 ) -> None:
     """Print the JSON Schema of a format, or write it."""
