@@ -268,8 +268,9 @@ def test_everything_is_on_the_disk_before_the_name_and_the_name_at_the_end(folde
         renames(*names)
 
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(os, "rename", rename)
-    monkeypatch.setattr(os, "replace", rename)
+    for owner in (os, Path):  # pathlib of Python 3.10 keeps functions of os of its own
+        monkeypatch.setattr(owner, "rename", rename)
+        monkeypatch.setattr(owner, "replace", rename)
     (folder / "tmp/deep").mkdir(parents=True)
     (folder / "tmp/deep/file").touch()
     rename_folder_into_place(folder / "tmp", folder / "final")
