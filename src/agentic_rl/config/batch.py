@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -123,27 +124,33 @@ class _Run:
         self._how = how
         self._settings = ProjectSettings(how.known)
         self._readers = _readers() if how.files else ()
+        self._done: set[str] = set()
 
     def folder(self, folder: str) -> None:
         """Check every configuration below a folder."""
-        before = len(self.batch.files)
         try:
-            for file in yaml_files(folder):
-                self.file(file, skip_others=True)
+            found = [self.file(file, skip_others=True) for file in yaml_files(folder)]
         except TooManyFilesError:
             message = "the folder holds too many files to look for configurations in it"
             self._about(NOTHING, folder, message, "name the files, or a smaller folder")
             return
-        if len(self.batch.files) == before:
+        if not any(found):
             self._about(NOTHING, folder, "no configuration below it")
 
-    def file(self, path: str, skip_others: bool) -> None:
-        """Check one file, or skip it."""
+    def file(self, path: str, skip_others: bool) -> bool:
+        """Check one file, once in a run, or skip it as no configuration: then false."""
+        name = os.path.normpath(path)
+        if name not in self._done and not self._check(path, skip_others):
+            return False
+        self._done.add(name)
+        return True
+
+    def _check(self, path: str, skip_others: bool) -> bool:
         document, own = self._read(path)
         reason = why_not(document) if skip_others and document.lines else ""
         if reason:
             self._about(SKIPPED, path, f"skipped: {reason}")
-            return
+            return False
         loaded = self._loaded(document, own)
         if self._how.prepare(loaded):
             loaded = self._loaded(*self._read(path))
@@ -153,6 +160,7 @@ class _Run:
         if loaded.values:  # what could not be read is told whatever was chosen
             report = Selection(self._how.typed, chosen.choice).apply(report)
         self.batch.files.append(CheckedFile(document.file, report, loaded.effective()))
+        return True
 
     def _about(self, page: Page, path: str, message: str, hint: str = "") -> None:
         self.batch.about_run.append(Finding(page.code, page.severity, "", message, hint, path))

@@ -113,6 +113,14 @@ def test_a_file_named_twice_is_checked_once(folder: Path) -> None:
     assert len(run(folder / "good.yaml", folder / "good.yaml").files) == 1
 
 
+def test_a_file_named_beside_its_folder_is_checked_once(tmp_path: Path) -> None:
+    file = tmp_path / "alone.yaml"
+    file.write_text(GOOD)
+    batch = run(file, tmp_path, f"{tmp_path}/./alone.yaml")
+    assert [one.file for one in batch.files] == [str(file)]
+    assert batch.about_run == []
+
+
 def test_standard_input_is_read_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{GOOD}lr: -1\n".encode())))
     batch = Check().run(["-"])
