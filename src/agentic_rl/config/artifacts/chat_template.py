@@ -9,7 +9,14 @@ from typing import Any
 
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.json_file import NotUsableError, bounded
-from agentic_rl.config.artifacts.pages import BAD_TEMPLATE, FORGETFUL_TEMPLATE, NO_TEMPLATE, TOOLLESS_TEMPLATE, finding
+from agentic_rl.config.artifacts.pages import (
+    BAD_TEMPLATE,
+    FORGETFUL_TEMPLATE,
+    NO_SWITCH,
+    NO_TEMPLATE,
+    TOOLLESS_TEMPLATE,
+    finding,
+)
 from agentic_rl.config.artifacts.rendering import CHARACTERS, CPU_SECONDS, MEMORY, Trial, try_template
 from agentic_rl.config.artifacts.tokenizer import CONFIG
 from agentic_rl.config.diagnostics import Finding
@@ -19,6 +26,8 @@ MAX_TEMPLATE = 1 << 20
 _TAKE = "take the template of the instruction-tuned model"
 _RENDERING = "use a template that renders tool messages"
 _KEEPING = "nothing, if questions come once a rollout; otherwise a template that keeps the <think> blocks saves samples"
+SWITCH = "enable_thinking"
+"""The key of the configuration, and the variable of templates that have the switch."""
 _THINKS = "think"
 """A template without the word knows of no thoughts and shows all that was said."""
 _LIMITS = f"{CPU_SECONDS} s of CPU time, {MEMORY >> 20} MiB or {CHARACTERS:,} characters"
@@ -35,12 +44,12 @@ def check_template(
     *,
     tools: bool,
     needed: bool,
-    thinks: bool,
+    thinking: bool | None,
 ) -> list[Finding]:
     """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`.
 
-    What only rendering can tell is looked at where it matters: for an agent with `tools`, and for a policy that
-    `thinks` in our own rollouts.
+    What only rendering can tell is looked at where it matters: for an agent with `tools`, and for a policy that may
+    think, as `thinking` says, in our own rollouts, for which the template is `needed`.
     """
     try:
         name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=tools))
@@ -52,7 +61,18 @@ def check_template(
         return [finding(BAD_TEMPLATE, key, f"the chat template of {folder.path} {error}", _TAKE)]
     path = f"{folder.path}/{name}"
     findings = _check_tools(text, config, path, key) if tools else []
-    return findings or (_check_history(text, config, path, key) if thinks and _THINKS in text else [])
+    if not needed:
+        return findings
+    if thinking is not False and _THINKS in text:
+        findings = findings or _check_history(text, config, path, key)
+    return [*findings, *_check_switch(text, path, thinking)]
+
+
+def _check_switch(text: str, path: str, thinking: bool | None) -> list[Finding]:
+    if thinking is None or SWITCH in text or (_THINKS not in text and not thinking):
+        return []
+    message = f"{str(thinking).lower()} has no effect: the chat template in {path} has no such variable"
+    return [finding(NO_SWITCH, SWITCH, message, f"remove {SWITCH}")]
 
 
 def _check_history(text: str, config: Mapping[str, Any], path: str, key: str) -> list[Finding]:

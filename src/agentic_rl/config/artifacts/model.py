@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from agentic_rl.config.agent_file.reading import MAX_BYTES as MAX_AGENT_BYTES
 from agentic_rl.config.agent_names import BUILTIN_WITH_TOOLS
-from agentic_rl.config.artifacts.chat_template import check_template
+from agentic_rl.config.artifacts.chat_template import SWITCH, check_template
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.model_config import read_config
 from agentic_rl.config.artifacts.pages import NO_FOLDER, finding
@@ -56,8 +56,8 @@ def _template(folder: Folder, files: Mapping[str, int], request: Request, *, nee
     config = read_tokenizer_config(folder, files, KEY)
     if isinstance(config, Finding):
         return [config]
-    thinks = needed and request.values.get("enable_thinking") is not False
-    return check_template(folder, config, files, KEY, tools=_has_tools(request), needed=needed, thinks=thinks)
+    tools, thinking = _has_tools(request), request.values.get(SWITCH)
+    return check_template(folder, config, files, KEY, tools=tools, needed=needed, thinking=thinking)
 
 
 def _has_tools(request: Request) -> bool:

@@ -139,6 +139,15 @@ TOOLLESS_TEMPLATE = describe(
     "renders tool messages. Where jinja2 is not installed only the template's text is looked at: one that raises "
     "exceptions and never mentions `tool`.",
 )
+NO_SWITCH = describe(
+    "ARL446",
+    "Chat template without a switch for thoughts",
+    "warning",
+    "`enable_thinking` is handed to the chat template as a variable of this name, and the template never asks for it: "
+    "the policy thinks, or does not, as before. Qwen3's template has the switch; Qwen2.5's and those of models that "
+    "always think have none, and some call it otherwise. Remove the key, or take a model whose template has the "
+    "switch. Nothing is said of `false` where the template knows of no thoughts at all.",
+)
 FORGETFUL_TEMPLATE = describe(
     "ARL469",
     "Chat template that rewrites the history",

@@ -108,10 +108,32 @@ def test_a_template_that_forgets_thoughts_is_told_of(tmp_path: Path) -> None:
 def test_a_policy_that_does_not_think_has_nothing_to_forget(tmp_path: Path) -> None:
     model = tmp_path / "model"
     write_model(model)
-    (model / "chat_template.jinja").write_text(FORGETS)
+    (model / "chat_template.jinja").write_text(FORGETS + "{# enable_thinking #}")
     for thinks, found in ((None, ["ARL469"]), (True, ["ARL469"]), (False, [])):
         artifacts = read_artifacts({KEY: model}, enable_thinking=thinks)
         assert [one.code for one in artifacts.findings] == found
+
+
+SWITCHES = [
+    (TEMPLATE, True, True),
+    (TEMPLATE, False, False),
+    (TEMPLATE, None, False),
+    (TEMPLATE + "<think>", False, True),
+    (TEMPLATE + "<think>", None, False),
+    (TEMPLATE + "{{ '' if enable_thinking else '<think></think>' }}", True, False),
+    (TEMPLATE + "{{ '' if enable_thinking else '<think></think>' }}", False, False),
+]
+
+
+@pytest.mark.parametrize(("template", "thinking", "dead"), SWITCHES)
+def test_a_switch_that_the_template_lacks(template: str, thinking: bool | None, dead: bool, tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model")
+    (model / "chat_template.jinja").write_text(template)
+    found = read_artifacts({KEY: model}, enable_thinking=thinking).findings
+    assert [(one.code, one.severity, one.key) for one in found] == [("ARL446", "warning", "enable_thinking")] * dead
+    if dead:
+        assert found[0].message.startswith(f"{str(thinking).lower()} has no effect: ")
+    assert read_artifacts({KEY: model}, train_backend="mindspeed_rl", enable_thinking=thinking).findings == []
 
 
 @pytest.mark.parametrize(("name", "codes"), [("qwen3", ["ARL469"]), ("qwen2.5", []), ("llama3", []), ("smollm2", [])])
