@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from agentic_rl.config.flat.in_force import origin, source
+from agentic_rl.config.flat.in_force import key_of, origin, source
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
@@ -29,10 +29,10 @@ def overlong_prompts(facts: Facts) -> Iterator[Problem]:
     spread sample of the rows is counted. In JSON rows the prompt is the column of `dataset_additional_keys` that is
     called `prompt`, `problem`, `question`, `query` or `instruction`.
 
-    verl 0.9.1 cuts such a prompt at its left, whatever `truncation` says, so the system message goes first. local does
-    what `truncation` says; with `error` the rollouts of such a prompt fail. MindSpeed-RL (master, 05a90d7) leaves such
-    a row out without a word (`get_packed_indexed_dataset`, which keeps what has fewer tokens than the limit). Raise the
-    limit (and `max_model_len` with it), or filter the rows.
+    With verl and local our rollouts do what `truncation` says: with `error` those of such a prompt fail, and with
+    `left` the system message goes first. MindSpeed-RL (master, 05a90d7) leaves such a row out without a word
+    (`get_packed_indexed_dataset`, which keeps what has fewer tokens than the limit). Raise the limit (and
+    `max_model_len` with it), or filter the rows.
     """
     limit = facts["max_prompt_length"]
     for name in ("train", "val"):
@@ -58,17 +58,15 @@ def _have(found: Overlong) -> str:
 
 
 def _consequence(facts: Facts) -> str:
-    if facts["train_backend"] == "verl":
-        return "verl 0.9.1 cuts them at the left"
     if facts["train_backend"] == "mindspeed_rl":
         return "MindSpeed-RL leaves their rows out"
-    side = facts["local.truncation"]
-    result = "their rollouts fail" if side == "error" else "they are cut"
-    return f"with truncation {side}{source(facts, 'local.truncation')} {result}"
+    key = key_of(facts, "truncation")
+    result = "their rollouts fail" if facts[key] == "error" else "they are cut"
+    return f"with truncation {facts[key]}{source(facts, key)} {result}"
 
 
 def _hint(facts: Facts, found: Overlong, limit: int) -> str:
     enough = -(-found.longest // 64) * 64
     raised = f"max_prompt_length: {enough}" if limit < enough <= 131072 else "raise max_prompt_length"
-    cut = "truncation: left, " if facts["train_backend"] == "local" and facts["local.truncation"] == "error" else ""
+    cut = "truncation: left, " if facts.get(key_of(facts, "truncation")) == "error" else ""
     return f"{raised} (max_model_len must hold it and the response), {cut}or filter the long rows"

@@ -21,7 +21,7 @@ def said(findings: Findings, backend: str, found: Overlong, name: str = "train",
 @pytest.mark.parametrize(
     ("backend", "name", "file", "consequence"),
     [
-        ("verl", "train", "/data/train.parquet", "verl 0.9.1 cuts them at the left"),
+        ("verl", "train", "/data/train.parquet", "with truncation error (the default) their rollouts fail"),
         ("local", "val", "/data/test.parquet", "with truncation error (the default) their rollouts fail"),
         ("mindspeed_rl", "train", "/data/train", "MindSpeed-RL leaves their rows out"),
     ],
@@ -31,6 +31,15 @@ def test_what_happens_to_them_is_told(backend: str, name: str, file: str, conseq
     assert found.severity == "warning"
     assert found.message == f"64 tokens, but 3 of 10 prompts of {file} have more (the longest 70); {consequence}"
     assert found.hint.startswith("max_prompt_length: 128 (")
+
+
+@pytest.mark.parametrize("backend", ["verl", "local"])
+def test_a_prompt_that_is_cut_needs_no_other_truncation(backend: str, findings: Findings) -> None:
+    (failing,) = said(findings, backend, COUNTED, max_prompt_length=64)
+    (cut,) = said(findings, backend, COUNTED, max_prompt_length=64, **{f"{backend}__truncation": "left"})
+    assert "truncation: left, " in failing.hint
+    assert cut.message.endswith("with truncation left they are cut")
+    assert "truncation" not in cut.hint
 
 
 def test_validation_data_of_mindspeed_rl_is_named(findings: Findings) -> None:
