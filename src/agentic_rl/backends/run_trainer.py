@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from agentic_rl.backends.agent_environment import variables_of, words_about_sandbox
 from agentic_rl.backends.base import Trainer, TrainResult
 from agentic_rl.backends.disk import disk_errors
 from agentic_rl.backends.interrupts import Interrupts
@@ -94,6 +96,9 @@ class RunTrainer(Trainer, Generic[Folder]):
                 lambda name: console.note(f"{name}: {self.stopping}; once more stops at once, without a checkpoint")
             ) as interrupts,
         ):
+            said = words_about_sandbox(variables_of(self.loaded, os.environ))
+            if said:
+                console.note(said)
             yield Session(folder, console, interrupts)
 
     def _drawn(self, session: Session[Folder]) -> str:

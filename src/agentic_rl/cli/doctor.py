@@ -27,11 +27,13 @@ def doctor(
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.text,
     device_memory: DeviceMemory = "",
 ) -> None:
-    """Look at this machine: packages, devices, network, limits. Exit status 1 if something is an error."""
+    """Look at this machine: packages, devices, network, limits, sandbox. Exit status 1 if something is an error."""
+    from agentic_rl.agents.tools.sandbox_trial import check_sandbox
     from agentic_rl.config.load import load
     from agentic_rl.machine.doctor import examine
 
     loaded = None if path is None else load(path, device_memory=memory_of(device_memory))
-    diagnosis = examine(os.environ, loaded)
+    weak = loaded is not None and loaded.values.get("sandbox") == "weak"
+    diagnosis = examine(os.environ, loaded, [check_sandbox(weak=weak)])
     typer.echo(json.dumps(diagnosis.to_dict(), indent=2) if form is Format.json else diagnosis.to_text())
     raise typer.Exit(1 if diagnosis.verdict == "error" else 0)

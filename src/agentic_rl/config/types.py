@@ -6,6 +6,7 @@ NaN and infinity wherever they are used: the models that use them set `allow_inf
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
@@ -22,6 +23,8 @@ class PathKind:
     """Marks a text as a secure path and says what must stand there; a `prefix` stands for the files `PREFIX*`."""
 
     kind: Kind
+    address: bool = False
+    """Whether an address (`http://...`) may stand in its place, to which the rules of paths do not apply."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,28 @@ SecureFile = Annotated[AnyPath, PathKind("file")]
 SecureFolder = Annotated[AnyPath, PathKind("folder")]
 SecurePath = Annotated[AnyPath, PathKind("any")]
 SecurePrefix = Annotated[AnyPath, PathKind("prefix")]
+
+ADDRESSES = ("http://", "https://")
+"""How an address begins, in any letters."""
+
+
+def is_address(value: str) -> bool:
+    """Whether a text is an address, not a path."""
+    return value.lower().startswith(ADDRESSES)
+
+
+def _refuse_no_host(value: str) -> str:
+    if is_address(value) and not re.match(r"[a-z]+://[^/?#\s]+\S*\Z", value, re.IGNORECASE):
+        raise PydanticCustomError("no_host", "an address without a host")
+    return value
+
+
+FileOrAddress = Annotated[
+    AnyPath,
+    PathKind("file", address=True),
+    AfterValidator(_refuse_no_host),
+    RuleText("the secure path of a file, or an address, http://... or https://..."),
+]
 
 AgentName = Annotated[
     str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,10 +37,10 @@ class Diagnosis:
         return "\n".join(one.to_text() for one in self.observations)
 
 
-def examine(environ: Mapping[str, str], loaded: Loaded | None = None) -> Diagnosis:
-    """Look at this machine; with a configuration also at what that needs."""
+def examine(environ: Mapping[str, str], loaded: Loaded | None = None, others: Iterable[Observation] = ()) -> Diagnosis:
+    """Look at this machine; with a configuration also at what that needs. `others` are looks of the caller's."""
     needs = Needs.of(loaded) if loaded else Needs()
-    return Diagnosis(tuple(_observations(environ, needs, loaded)))
+    return Diagnosis((*_observations(environ, needs, loaded), *others))
 
 
 def _observations(environ: Mapping[str, str], needs: Needs, loaded: Loaded | None) -> Iterator[Observation]:

@@ -59,7 +59,7 @@ def test_gym(tmp_path: Path) -> None:
 def test_search(tmp_path: Path) -> None:
     pytest.importorskip("bm25s")
     config = project("search", tmp_path)
-    where = {"AGENTIC_RL_SEARCH": str(config.parent / "data" / "documents.jsonl"), "AGENTIC_RL_SEARCH_TOPK": "1"}
-    run("-m", "agentic_rl", "--config-path", str(config), *FEW_STEPS, cwd=tmp_path, **where)
+    assert run("-m", "agentic_rl", "check", str(config), cwd=tmp_path).strip() == "no findings"
+    run("-m", "agentic_rl", "--config-path", str(config), *FEW_STEPS, cwd=tmp_path)
     lines = (tmp_path / "checkpoints/examples/search/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines if "reward/mean" in json.loads(line)] == [1, 2]

@@ -27,6 +27,7 @@ def test_as_a_process_with_a_file_and_a_port_that_is_taken(config: Path) -> None
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert checks[f"port {port}"]["status"] == "warning"
     assert checks["proxies"]["status"] == "warning"
+    assert checks["sandbox"]["rule"].startswith("full")
     assert checks["configuration"]["status"] == "error"  # the flat format has no key infer_port
     assert done.returncode == 1
     assert done.stderr == ""

@@ -16,9 +16,8 @@ from agentic_rl.agents.errors import BudgetExhaustedError, UnknownAgentError
 from agentic_rl.agents.task import Message, Task
 from agentic_rl.agents.tools.passages import Searcher, as_text
 from agentic_rl.agents.tools.search import open_searcher
+from agentic_rl.config.agent_variables import SEARCH, SEARCH_TOPK
 
-WHERE, TOPK = "AGENTIC_RL_SEARCH", "AGENTIC_RL_SEARCH_TOPK"
-"""Environment variables: a file of documents or the address of a retrieval server; passages of a search (3)."""
 STOPS = ("</search>", "</answer>")
 INSTRUCTION = (
     "Answer the question below. Think first, between <think> and </think>, whenever you have learned something new. "
@@ -66,8 +65,8 @@ class SearchR1Agent(Agent):
 
     Args:
         where: the address of a retrieval server, a file of documents, or anything with the method of a `Searcher`;
-            None: what the environment variable `AGENTIC_RL_SEARCH` names.
-        topk: how many passages a search gives; None: `AGENTIC_RL_SEARCH_TOPK`, or 3.
+            None: what the key `search` of the configuration names (the variable `AGENTIC_RL_SEARCH`).
+        topk: how many passages a search gives; None: `search_topk` (`AGENTIC_RL_SEARCH_TOPK`), or 3.
         match: whether an answer has to equal a right one or may have it in it; a row's `extra_info.match` wins.
         format_reward: what a wrong answer earns, since it was given in the right form.
         max_turns: the most turns of a rollout; None: only the configuration's `max_steps` limits them.
@@ -132,11 +131,12 @@ class SearchR1Agent(Agent):
 
 def _searcher(where: Searcher | str | os.PathLike[str] | None, topk: int | None) -> Searcher:
     if where is None:
-        where = os.environ.get(WHERE, "").strip()
+        where = os.environ.get(SEARCH, "").strip()
         if not where:
             raise NoSearchError(
-                f"the agent search_r1 is not told where to search; set the environment variable {WHERE} to a file of "
-                "documents (.jsonl, .parquet) or to the address of a retrieval server (http://127.0.0.1:8000/retrieve)"
+                "the agent search_r1 is not told where to search; let the key `search` of the configuration (or the "
+                f"variable {SEARCH}) name a file of documents (.jsonl, .parquet) or the address of a retrieval server "
+                "(http://127.0.0.1:8000/retrieve)"
             )
     if not isinstance(where, (str, os.PathLike)):
         return where
@@ -147,7 +147,7 @@ def _searcher(where: Searcher | str | os.PathLike[str] | None, topk: int | None)
 
 
 def _topk() -> int:
-    text = os.environ.get(TOPK, "").strip() or "3"
+    text = os.environ.get(SEARCH_TOPK, "").strip() or "3"
     if not text.isdecimal() or not int(text):
-        raise ValueError(f"{TOPK} is {text!r}; it must be a whole number above 0")
+        raise ValueError(f"{SEARCH_TOPK} is {text!r}; it must be a whole number above 0")
     return int(text)

@@ -8,17 +8,15 @@ from collections.abc import Mapping
 from agentic_rl.agents.tool import Tool, ToolResult, tool
 from agentic_rl.agents.tools.sandbox import Sandbox
 from agentic_rl.agents.tools.sandbox_call import Outcome
-
-STRENGTH = "AGENTIC_RL_SANDBOX"
-"""Environment variable: `weak` allows a weak sandbox where the machine has no other; `full`, the default, does not."""
+from agentic_rl.config.agent_variables import SANDBOX
 
 
 def python_tool(sandbox: Sandbox | None = None) -> Tool:
     """Make the tool `python`.
 
     Args:
-        sandbox: where the code runs; None: one of its own, with the usual limits, and weak only if the environment
-            variable `AGENTIC_RL_SANDBOX` is `weak`.
+        sandbox: where the code runs; None: one of its own, with the usual limits, and weak only where the key
+            `sandbox` is `weak`, which a run hands over as the variable `AGENTIC_RL_SANDBOX`.
 
     Raises:
         SandboxError: this machine can't keep the code apart; the message says what is missing.
@@ -45,9 +43,9 @@ def weak_is_allowed(environ: Mapping[str, str]) -> bool:
     Raises:
         ValueError: it says something else.
     """
-    strength = environ.get(STRENGTH, "").strip() or "full"
+    strength = environ.get(SANDBOX, "").strip() or "full"
     if strength not in ("full", "weak"):
-        raise ValueError(f"{STRENGTH} is {strength!r}; it must be full or weak")
+        raise ValueError(f"{SANDBOX} is {strength!r}; it must be full or weak")
     return strength == "weak"
 
 

@@ -132,8 +132,8 @@ def start(limits: Limits, preload: Sequence[str], *, weak: bool) -> tuple[Server
         return Server(WEAK, limits, preload), tuple(missing)
     raise SandboxError(
         "this machine can't keep the policy's code apart; missing " + "; ".join(missing) + ". Allow one of the two "
-        "(in a container: its seccomp profile), or set AGENTIC_RL_SANDBOX=weak (`Sandbox(weak=True)` in a program) "
-        "and let code run with what there is"
+        "(in a container: its seccomp profile), or write `sandbox: weak` in the configuration "
+        "(AGENTIC_RL_SANDBOX=weak, or `Sandbox(weak=True)` in a program) and let code run with what there is"
     )
 
 

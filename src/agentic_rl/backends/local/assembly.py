@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from agentic_rl.config.flat import FlatConfig
     from agentic_rl.config.load import Loaded
 
-AGENT_KEY, MODEL_KEY = "agent_engine_wrapper_path", "tokenizer_name_or_path"
+AGENT_KEY, MODEL_KEY, SEARCH_KEY = "agent_engine_wrapper_path", "tokenizer_name_or_path", "search"
 EXPECTED = (
     ChatTemplateError,
     DemonstrationError,
@@ -120,10 +120,12 @@ def build_agent(loaded: Loaded) -> Runnable:
 
     Raises:
         ConfigError: the file can't be used.
-        TrainingError: the file changed after it was checked, or no agent has the name.
+        TrainingError: the file, or the one that is searched, changed after it was checked, or no agent has the name.
     """
     config = loaded.require()
     with user_errors():
+        if SEARCH_KEY in loaded.checked:
+            loaded.checked[SEARCH_KEY].confirm()
         if config.agent_engine_wrapper_path is None:
             return find_agent(config.agent_name)
         checked = loaded.checked[AGENT_KEY]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentic_rl.backends.agent_environment import set_for_agents
 from agentic_rl.backends.base import Plan, TrainResult
 from agentic_rl.backends.disk import disk_errors
 from agentic_rl.backends.errors import StopRequestedError, TrainingError
@@ -73,9 +74,11 @@ class LocalTrainer(RunTrainer[LocalRunFolder]):
             checkpoint = CheckpointStore(self._path).newest(skipped.append) if self._path.is_dir() else None
             return Start(checkpoint, checkpoint is not None and self._finished(checkpoint), skipped)
 
-    def _opened(self, path: Path) -> contextlib.AbstractContextManager[LocalRunFolder]:
+    @contextlib.contextmanager
+    def _opened(self, path: Path) -> Iterator[LocalRunFolder]:
         _refuse_running_loop()
-        return opened(path)
+        with set_for_agents(self.loaded), opened(path) as folder:
+            yield folder
 
     def _train(self, session: Session[LocalRunFolder], checkpoint: Checkpoint | None) -> TrainResult:
         prepare_threads(self._section.threads)

@@ -53,8 +53,13 @@ OF_JOINED_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "3", "RAY_py_gcs_connect_timeout_s
 """How often and how long (seconds) Ray asks for the head of a cluster; by default it takes a quarter of an hour."""
 
 
-def environment(device: Device, given: Mapping[str, str], run: Path) -> dict[str, str]:
-    """The variables of a job in the folder `run`; what the user has set (`given`) wins, except over the plugin."""
+def environment(
+    device: Device, given: Mapping[str, str], run: Path, agents: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The variables of a job in the folder `run`; what the user has set (`given`) wins, except over the plugin.
+
+    `agents` are those of the agents, chosen already.
+    """
     files = OwnFiles(run)
     chosen = {**_EVERYWHERE, **_ON_DEVICE[device]}
     chosen |= {name: given[name] for name in chosen if name in given and name != PLUGINS}
@@ -63,6 +68,7 @@ def environment(device: Device, given: Mapping[str, str], run: Path) -> dict[str
         chosen[PLUGINS] = others if names.PLUGIN in others.split(",") else f"{names.PLUGIN},{others}"
     return {
         **chosen,
+        **(agents or {}),
         names.RUN: _name_of(run),
         "VERL_FILE_LOGGER_PATH": str(files.metrics),
         "TENSORBOARD_DIR": str(run / TENSORBOARD),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentic_rl.backends.agent_environment import variables_of
 from agentic_rl.backends.base import Plan, TrainResult
 from agentic_rl.backends.errors import StopRequestedError
 from agentic_rl.backends.run_trainer import (
@@ -23,6 +24,7 @@ from agentic_rl.backends.verl import description, installation, job
 from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import VerlRunFolder, opened
+from agentic_rl.backends.verl.mapping import verl_section
 from agentic_rl.backends.verl.rendering import check_template, overrides, render, resolved_device
 from agentic_rl.backends.verl.reports import Reports
 from agentic_rl.config.diagnostics import Finding
@@ -41,9 +43,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
     stopping = "stopping after this step, with a checkpoint"
 
     def __init__(self, loaded: Loaded) -> None:
-        section = loaded.require().verl
-        if section is None:
-            raise LookupError("the configuration has no section verl")
+        section = verl_section(loaded.require())
         super().__init__(loaded, section)
         self._section = section
         self._installation = installation.installed()
@@ -55,7 +55,8 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
             return plan_without(self.loaded, refusing[0])
         native = self._native()
         given = overrides(self._config, installation=self._installation)
-        variables = environment(native["trainer"]["device"], os.environ, self._path)
+        agents = variables_of(self.loaded, os.environ)
+        variables = environment(native["trainer"]["device"], os.environ, self._path, agents)
         return description.describe(self.loaded, native, given, variables, newest(self._path))
 
     def fit(self) -> TrainResult:

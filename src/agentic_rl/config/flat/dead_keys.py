@@ -38,7 +38,7 @@ _NO_ENGINE = "the embedded engine of local has no such setting"
 _ONE_DEVICE = "local runs on one device"
 _GROUPS = "only gae discounts rewards, and local has grpo alone"
 _NO_EXPERTS = "agentic-rl runs with 1"
-_OUR_CHAT = "only verl and local read it"
+_OUR_AGENTS = "only verl and local read it"
 
 _EVERYWHERE = {
     "infer_expert_parallel_size": Dead(_NO_EXPERTS, "infer_expert_parallel_size: 1", (1,)),
@@ -75,8 +75,11 @@ DEAD: dict[str, DeadKeys] = {
         {
             **_EVERYWHERE,
             "use_kl_in_reward": Dead("mindspeed_rl has its own KL penalty, weighted by kl_coef", "remove it", (False,)),
-            "enable_thinking": Dead(_OUR_CHAT, "remove it"),
-            "tool_parser": Dead(_OUR_CHAT, "remove it", ("auto",)),
+            "enable_thinking": Dead(_OUR_AGENTS, "remove it"),
+            "tool_parser": Dead(_OUR_AGENTS, "remove it", ("auto",)),
+            "sandbox": Dead(_OUR_AGENTS, "remove it", ("full",)),
+            "search": Dead(_OUR_AGENTS, "remove it"),
+            "search_topk": Dead(_OUR_AGENTS, "remove it", (3,)),
         },
     ),
     "local": DeadKeys(

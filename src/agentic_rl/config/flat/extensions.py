@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from agentic_rl.config.flat.level import Level
-from agentic_rl.config.types import NonNegativeInt, PositiveFloat, PositiveInt, UnitInterval
+from agentic_rl.config.types import FileOrAddress, NonNegativeInt, PositiveFloat, PositiveInt, UnitInterval
 
 
 class OwnKeys(Level):
@@ -28,6 +28,14 @@ class OwnKeys(Level):
     own default."""
     tool_parser: Literal["auto", "hermes", "qwen3_coder", "llama3_json", "pythonic"] = "auto"
     """Format of the policy's tool calls; `auto` takes the one in which the chat template prints earlier ones."""
+    sandbox: Literal["full", "weak"] = "full"
+    """Whether the tool `python` refuses to run code where the machine can't keep it apart (`full`), or runs it with
+    what there is (`weak`); the log of the run then says so."""
+    search: FileOrAddress | None = None
+    """Where agents search that are not told otherwise, such as `search_r1`: a file of documents (.jsonl, .parquet), or
+    the address of a retrieval server."""
+    search_topk: PositiveInt = 3
+    """Passages that such a search gives."""
     max_failed_fraction: UnitInterval = 0.5
     """Share of a step's trajectories that may fail; above it the run stops with the reason."""
 

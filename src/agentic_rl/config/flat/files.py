@@ -13,7 +13,7 @@ from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
 from agentic_rl.config.flat.needs import AGENT_FILE
 from agentic_rl.config.flat.shape import shape_of
 from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix, check_value, prefix_files
-from agentic_rl.config.types import Kind
+from agentic_rl.config.types import Kind, PathKind, is_address
 
 
 @dataclass
@@ -55,11 +55,11 @@ def check_texts(values: Mapping[str, Any], place_of: PlaceOf) -> list[Finding]:
 
 
 @cache
-def path_keys(backend: str | None) -> tuple[tuple[str, Kind], ...]:
+def path_keys(backend: str | None) -> tuple[tuple[str, PathKind], ...]:
     """The keys of the shared level and of a backend's section whose values are secure paths."""
     levels = ("", backend) if backend in SECTIONS else ("",)
     shapes = ((dotted(level, name), shape_of(field_of(level, name)).path) for level in levels for name in LEVELS[level])
-    return tuple((key, path.kind) for key, path in shapes if path)
+    return tuple((key, path) for key, path in shapes if path)
 
 
 def named_paths(values: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -71,10 +71,10 @@ def named_paths(values: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _paths(values: Mapping[str, Any]) -> Iterator[tuple[str, str, Kind]]:
-    for key, kind in path_keys(values.get("train_backend")):
+    for key, path in path_keys(values.get("train_backend")):
         value = values.get(key)
-        if isinstance(value, str):
-            yield key, value, kind
+        if isinstance(value, str) and not (path.address and is_address(value)):
+            yield key, value, path.kind
 
 
 def _check(value: str, key: str, kind: Kind) -> PathCheck:

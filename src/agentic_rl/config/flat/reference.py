@@ -103,7 +103,7 @@ def _type(shape: Shape) -> str:
 
 
 def _constraint(shape: Shape) -> str:
-    if shape.path:
+    if shape.path and not shape.text:
         return _PATHS[shape.path.kind]
     if shape.text or shape.choices:
         return shape.rule.removesuffix(", or null")

@@ -17,6 +17,7 @@ _FORMS: dict[str, tuple[Page, str]] = {
     "zero": (pages.OUT_OF_RANGE, "is out of range"),
     "finite_number": (pages.NOT_FINITE, "is not a finite number"),
     "string_pattern_mismatch": (pages.BAD_TEXT, "has the wrong form"),
+    "no_host": (pages.BAD_TEXT, "has the wrong form"),
     "string_too_short": (pages.BAD_TEXT, "is empty"),
     "string_too_long": (pages.BAD_TEXT, "is too long"),
     "string_unicode": (pages.BAD_TEXT, "holds half a character (a lone surrogate)"),
@@ -79,4 +80,4 @@ def _text(broken: Broken) -> Verdict:
     if broken.unquoted is not None:
         message = f"{shown} is text because of its quotes; it must be {rule}"
         return Verdict(pages.QUOTED, message, f"without quotes: {broken.written(broken.unquoted)}")
-    return Verdict(pages.WRONG_TYPE, f"{shown} is text; it must be {rule}", broken.remedy)
+    return Verdict(pages.WRONG_TYPE, f"{shown} is text; it must be {rule}", broken.digits)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentic_rl.config.agent_variables import VARIABLES
 from agentic_rl.config.diagnostics import COMMAND_LINE, ENVIRONMENT, Finding
 from agentic_rl.config.source import ValueTextError, scalar
 
@@ -76,7 +77,8 @@ def override(
 def misnamed(environ: Mapping[str, str], keys: Callable[[], Iterable[str]]) -> list[Finding]:
     """A note for each variable that would set one of the dotted `keys`, were its underscores right."""
     start = PREFIX.removesuffix("_")
-    names = sorted(name for name in environ if name.startswith(start) and not name.startswith(PREFIX))
+    others = sorted(name for name in environ if name.startswith(start) and not name.startswith(PREFIX))
+    names = [name for name in others if name not in VARIABLES.values()]
     known = {key.replace(".", "_"): key for key in keys()} if names else {}
     findings = []
     for name in names:

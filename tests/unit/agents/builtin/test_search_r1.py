@@ -161,7 +161,7 @@ def test_where_to_search_comes_from_the_environment(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({}, r"set the environment variable AGENTIC_RL_SEARCH to a file of documents"),
+        ({}, r"let the key `search` .*variable AGENTIC_RL_SEARCH\) name a file of documents"),
         ({"AGENTIC_RL_SEARCH": "/nowhere.jsonl"}, r"search_r1 can't search in /nowhere.jsonl: "),
         ({"AGENTIC_RL_SEARCH": "/nowhere.jsonl", "AGENTIC_RL_SEARCH_TOPK": "no"}, r"AGENTIC_RL_SEARCH_TOPK is 'no'"),
     ],

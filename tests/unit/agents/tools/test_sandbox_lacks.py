@@ -79,7 +79,7 @@ def test_without_namespaces_and_landlock_the_tool_refuses_and_names_both():
     said = where_refused(UNSHARE[os.uname().machine], LANDLOCK)
     assert "with namespaces: namespaces (user" in said
     assert "with landlock: Landlock: version 0 of its interface, 3 (Linux 6.2) is needed" in said
-    assert "or set AGENTIC_RL_SANDBOX=weak" in said
+    assert "or write `sandbox: weak` in the configuration (AGENTIC_RL_SANDBOX=weak" in said
 
 
 def test_a_weak_one_runs_where_it_is_asked_for_and_says_what_is_missing():

@@ -27,6 +27,11 @@ def test_what_the_user_has_set_wins() -> None:
     assert variables["VERL_FILE_LOGGER_PATH"] == "/runs/one/verl.metrics.jsonl"
 
 
+def test_agents_have_their_variables() -> None:
+    variables = environment("cuda", {"AGENTIC_RL_SANDBOX": "full"}, RUN, {"AGENTIC_RL_SANDBOX": "weak"})
+    assert variables["AGENTIC_RL_SANDBOX"] == "weak"
+
+
 @pytest.mark.parametrize(
     ("given", "chosen"),
     [

@@ -45,6 +45,7 @@ ALL_ROWS = [*PARAMS, *UNDOCUMENTED_ROWS, *OWN_ROWS]
 OUR_WARM_UP = {"sft_files", "sft_steps", "sft_batch_size", "sft_lr", "sft_context_weight"}
 OUR_START = {"startup_timeout"}
 OUR_CHAT = {"enable_thinking", "tool_parser"}
+OUR_TOOLS = {"sandbox", "search", "search_topk"}
 
 rows = pytest.mark.parametrize("line", ALL_ROWS, ids=name_of)
 documented = pytest.mark.parametrize("line", PARAMS, ids=name_of)
@@ -166,7 +167,7 @@ def test_nothing_else_is_in_the_schema() -> None:
     local = {dotted("local", name) for name in (*local_keys(), *OUR_WARM_UP)}
     verl = {dotted("verl", name) for name in OUR_START}
     assert {dotted(section, name) for section, names in LEVELS.items() for name in names} == (
-        tabled | local | verl | OUR_CHAT
+        tabled | local | verl | OUR_CHAT | OUR_TOOLS
     )
 
 
@@ -196,7 +197,7 @@ def test_aliases_of_the_table_are_known() -> None:
 def test_undocumented_and_own_keys_are_marked_as_such() -> None:
     assert {name_of(line) for line in UNDOCUMENTED_ROWS} == UNDOCUMENTED
     own = {line["key"] for line in OWN_ROWS if line["section"] == "shared"}
-    assert own | OUR_CHAT == set(OwnKeys.model_fields)
+    assert own | OUR_CHAT | OUR_TOOLS == set(OwnKeys.model_fields)
     assert not set(UndocumentedKeys.model_fields) & set(UndocumentedMindSpeedKeys.model_fields)
 
 
