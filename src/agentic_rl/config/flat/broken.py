@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -10,6 +11,8 @@ from agentic_rl.config.flat.shape import Shape
 from agentic_rl.config.flat.wording import show, yaml_text
 
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_GROUPS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3}){1,4}")
+_THOUSANDS = re.compile(r"([1-9][0-9]{0,5}) ?[kK]")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,17 @@ class Broken:
             return int(text) if text.lstrip("+-").isdecimal() else float(text)
         except ValueError:
             return None
+
+    @property
+    def digits(self) -> str:
+        """The whole number that a text such as `1,024` or `16k` spells."""
+        text = self.value.strip()
+        if self.shape.kind == "int" and _GROUPS.fullmatch(text):
+            return self._whole(int(text.replace(",", "")))
+        thousands = _THOUSANDS.fullmatch(text) if self.shape.kind == "int" else None
+        if thousands is None or self.shape.refuses(int(thousands[1]) * 1024):
+            return self.remedy
+        return f"{self.written(int(thousands[1]) * 1024)}, or {int(thousands[1]) * 1000}"
 
     @property
     def converted(self) -> str:
