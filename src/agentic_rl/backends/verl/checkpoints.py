@@ -34,9 +34,9 @@ def newest(folder: Path) -> Checkpoint | None:
         found = Checkpoint(pointed, folder / f"global_step_{pointed}")
         if found.path.is_dir():
             return found
-    whole = [checkpoint for checkpoint in _all(folder) if is_whole(checkpoint.path)]
-    if pointed is None and not (folder / POINTER).exists():
+    elif not (folder / POINTER).exists():
         return None  # no save has been finished
+    whole = [checkpoint for checkpoint in _all(folder) if is_whole(checkpoint.path)]
     return max(whole, key=lambda checkpoint: checkpoint.step, default=None)
 
 

@@ -21,6 +21,7 @@ from agentic_rl.backends.interrupts import SIGNALS
 from agentic_rl.backends.verl.environment import OF_JOINED_RAY, OF_OWN_RAY, OF_RAY, Device
 from agentic_rl.backends.verl.inside.patches import IN_LAUNCHER
 from agentic_rl.backends.verl.leftovers import Leftovers
+from agentic_rl.backends.verl.mapping import OBJECT_STORE_BYTES
 
 ADDRESS = "RAY_ADDRESS"
 """Ray's own environment variable; without it the run starts a Ray of its own."""
@@ -34,8 +35,6 @@ CPUS_OF_A_RUN = 2
 """For verl's task runner and what it starts; most of its actors reserve none."""
 SPARE_CPUS = 16
 """What a Ray of our own has beyond that: its CPUs are only counted."""
-OBJECT_STORE_BYTES = 500_000_000
-"""Of a Ray on a machine without accelerator, where the default of 30 % of the memory is too much."""
 
 
 @dataclass(frozen=True)
@@ -231,5 +230,5 @@ def _first_line(error: BaseException) -> str:
     """Of the error that began it: Ray's own only says that there was one."""
     while error.__cause__ is not None:
         error = error.__cause__
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0]
+    text, _, traceback = (str(error).strip() or type(error).__name__).partition("Traceback (most recent call last):")
+    return f"{text.strip()} {traceback.strip().splitlines()[-1]}" if traceback else text.splitlines()[0]

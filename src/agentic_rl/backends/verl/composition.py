@@ -28,7 +28,7 @@ def compose(
     folder = (installation or installed()).config_dir
     if folder is None:
         raise BackendUnavailableError("verl is not installed", "python -m pip install 'agentic-rl[verl]'")
-    names = sorted(path.stem for path in folder.glob("*.yaml") if not path.stem.startswith("_"))
+    names = sorted(path.stem for path in folder.glob("ppo_*.yaml"))  # the others are no training with PPO
     if template not in names:
         raise NativeConfigError(f"verl has no configuration {template!r}", f"one of {', '.join(names)}")
     try:

@@ -12,6 +12,7 @@ from agentic_rl.backends.verl.checkpoints import Checkpoint
 from agentic_rl.backends.verl.cluster import ADDRESS, named_address
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE
 from agentic_rl.backends.verl.job import total_steps
+from agentic_rl.backends.verl.mapping import verl_section
 from agentic_rl.config.memory import estimate, why_no_estimate
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def describe(
         environment: the variables of the job's processes.
         checkpoint: where the run begins; None: at the beginning.
     """
-    config, section = loaded.require(), _section(loaded.require())
+    config, section = loaded.require(), verl_section(loaded.require())
     folder = run_path(section.project_name, section.experiment_name)
     written = [METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, AGENT_LOOPS, NATIVE]
     written += [TENSORBOARD] * config.use_tensorboard
@@ -62,20 +63,13 @@ def _split(override: str) -> tuple[str, str]:
     return name, value
 
 
-def _section(config: FlatConfig) -> VerlSection:
-    if config.verl is None:
-        raise LookupError("the configuration has no section verl")
-    return config.verl
-
-
 def _processes(config: FlatConfig, section: VerlSection, native: Mapping[str, Any]) -> list[str]:
     devices = config.num_gpus_per_node * section.nnodes
     engines = devices // config.infer_tensor_parallel_size
-    address = named_address(os.environ)
     refers = section.use_kl_loss or config.use_kl_in_reward
     loops = native["actor_rollout_ref"]["rollout"]["agent"]["num_workers"]
     return [
-        f"Ray: the cluster at {address} ({ADDRESS})" if address else "Ray: one of its own on 127.0.0.1",
+        _ray(section.nnodes),
         "1 task runner (verl's trainer)",
         f"{devices} worker{'s' * (devices > 1)} (actor{', reference' * refers}, one a device)",
         f"{engines} vLLM engine{'s' * (engines > 1)} with tensor parallelism {config.infer_tensor_parallel_size}",
@@ -83,8 +77,17 @@ def _processes(config: FlatConfig, section: VerlSection, native: Mapping[str, An
     ]
 
 
+def _ray(nodes: int) -> str:
+    address = named_address(os.environ)
+    if address:
+        return f"Ray: the cluster at {address} ({ADDRESS})"
+    if nodes > 1:
+        return f"Ray: none: {nodes} nodes need a cluster that {ADDRESS} names, and it is not set"
+    return "Ray: one of its own on 127.0.0.1"
+
+
 def _steps(loaded: Loaded, checkpoint: Checkpoint | None) -> list[str]:
-    config, section = loaded.require(), _section(loaded.require())
+    config, section = loaded.require(), verl_section(loaded.require())
     total, done = total_steps(loaded), checkpoint.step if checkpoint else 0
     begin = f"go on from {checkpoint.path} at step {done}" if checkpoint else "begin: there is no checkpoint"
     evaluation = f"evaluate on {section.val_files}, {section.val_batch_size} prompts at a time"

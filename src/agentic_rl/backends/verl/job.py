@@ -17,6 +17,7 @@ from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE, VerlRunFolder
 from agentic_rl.backends.verl.inside.job import JobOptions
 from agentic_rl.backends.verl.launch import Job
+from agentic_rl.backends.verl.mapping import verl_section
 from agentic_rl.backends.verl.rendering import agent_loops
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def evaluating(native: Mapping[str, Any]) -> dict[str, Any]:
 def prepared(loaded: Loaded, native: Mapping[str, Any], folder: VerlRunFolder) -> Job:
     """The job of `native`; what verl reads from files is written into the run's folder."""
     config = loaded.require()
-    section = config.verl
-    if section is None:
-        raise LookupError("the configuration has no section verl")
+    section = verl_section(config)
     native = _reporting(native)
     device = native["trainer"]["device"]
     named = [name for names in agents_of_data(loaded).values() for name in names]

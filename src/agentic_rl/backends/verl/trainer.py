@@ -24,6 +24,7 @@ from agentic_rl.backends.verl import description, installation, job
 from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import VerlRunFolder, opened
+from agentic_rl.backends.verl.mapping import verl_section
 from agentic_rl.backends.verl.rendering import check_template, overrides, render, resolved_device
 from agentic_rl.backends.verl.reports import Reports
 from agentic_rl.config.diagnostics import Finding
@@ -42,9 +43,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
     stopping = "stopping after this step, with a checkpoint"
 
     def __init__(self, loaded: Loaded) -> None:
-        section = loaded.require().verl
-        if section is None:
-            raise LookupError("the configuration has no section verl")
+        section = verl_section(loaded.require())
         super().__init__(loaded, section)
         self._section = section
         self._installation = installation.installed()

@@ -19,6 +19,7 @@ from agentic_rl.backends.verl.cluster import (
     ADDRESS,
     Cluster,
     Demand,
+    _first_line,
     _handlers_kept,
     _require,
     connected,
@@ -93,6 +94,12 @@ def test_a_wrong_address_is_an_error_at_once(address: str, words: str) -> None:
         with pytest.raises(ClusterError, match=words):
             connected(ONE, {ADDRESS: place}).__enter__()
     assert time.monotonic() - began < 10
+
+
+def test_of_a_traceback_in_a_message_its_error_is_told() -> None:
+    error = ConnectionError("no Ray. Last error: Traceback (most recent call last):\n  File x\nRpcError: timed out\n")
+    assert _first_line(error) == "no Ray. Last error: RpcError: timed out"
+    assert _first_line(ConnectionError("one\ntwo")) == "one"
 
 
 def test_handlers_of_signals_are_put_back() -> None:

@@ -47,9 +47,11 @@ def test_a_program_that_uses_hydra_is_not_disturbed(tmp_path: Path) -> None:
 
 
 @needs_verl
-def test_unknown_template() -> None:
-    with pytest.raises(NativeConfigError, match=r"no configuration 'nothing'"):
-        compose("nothing")
+@pytest.mark.parametrize("name", ["nothing", "evaluation", "../ppo_trainer"])
+def test_what_is_no_template_of_a_training(name: str) -> None:
+    with pytest.raises(NativeConfigError, match=f"no configuration '{name}'") as raised:
+        compose(name)
+    assert "ppo_megatron_trainer, ppo_trainer" in str(raised.value)
 
 
 @needs_verl

@@ -75,3 +75,8 @@ def test_a_plan_names_the_ray_that_it_would_use(monkeypatch: pytest.MonkeyPatch)
     plan = describe(loaded(64), NATIVE, GIVEN, {}, None)
     assert plan.processes[0] == "Ray: the cluster at 10.0.0.1:6379 (RAY_ADDRESS)"
     assert plan.native_configuration == {"trainer.device": "cpu", "+a.b": "1"}
+
+
+def test_a_plan_for_several_nodes_says_that_their_ray_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert describe(loaded(64, nnodes=2), NATIVE, GIVEN, {}, None).processes[0].startswith("Ray: none: 2 nodes need")

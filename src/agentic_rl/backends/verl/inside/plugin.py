@@ -6,7 +6,6 @@ import os
 
 from agentic_rl.backends.verl.inside.patches import EVERYWHERE, WITHOUT_ACCELERATOR
 
-NAME = __name__
 PLATFORM = "VERL_PLATFORM"
 """verl's environment variable that chooses a platform."""
 

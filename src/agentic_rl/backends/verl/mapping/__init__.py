@@ -6,14 +6,14 @@ Every key of the shared level and of the section `verl` stands in it exactly onc
 from __future__ import annotations
 
 from agentic_rl.backends.verl.mapping import learning, shared, training
-from agentic_rl.backends.verl.mapping.entry import Entry, Fixed, Native, Reader, Setting, uses_critic
-from agentic_rl.backends.verl.mapping.fixed import AGENT_LOOP_WORKERS, AGENT_LOOPS, ALWAYS, BY_DEVICE
+from agentic_rl.backends.verl.mapping.entry import Entry, Fixed, Native, Reader, Setting, uses_critic, verl_section
+from agentic_rl.backends.verl.mapping.fixed import AGENT_LOOP_WORKERS, ALWAYS, BY_DEVICE, OBJECT_STORE_BYTES
 
 __all__ = [
-    "AGENT_LOOPS",
     "AGENT_LOOP_WORKERS",
     "ALWAYS",
     "BY_DEVICE",
+    "OBJECT_STORE_BYTES",
     "TABLE",
     "Entry",
     "Fixed",
@@ -21,6 +21,7 @@ __all__ = [
     "Reader",
     "Setting",
     "uses_critic",
+    "verl_section",
 ]
 
 TABLE: tuple[Entry, ...] = (

@@ -110,17 +110,17 @@ def read(config: FlatConfig, key: str) -> Any:
     return value
 
 
-def section(config: FlatConfig) -> VerlSection:
+def verl_section(config: FlatConfig) -> VerlSection:
     """The section `verl`.
 
     Raises:
         LookupError: the configuration has none.
     """
     if config.verl is None:
-        raise LookupError("no section verl")
+        raise LookupError("the configuration has no section verl")
     return config.verl
 
 
 def uses_critic(config: FlatConfig) -> bool:
     """Whether a critic estimates the advantages."""
-    return section(config).adv_estimator == "gae"
+    return verl_section(config).adv_estimator == "gae"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from agentic_rl.backends.verl.folder import AGENT_LOOPS
+from agentic_rl.backends.verl.inside.names import CPU_WORKER_EXTENSION, WORKER_EXTENSION
 from agentic_rl.backends.verl.mapping.entry import ACTOR, CRITIC, MODEL, REFERENCE, ROLLOUT, Fixed, Setting
 
-AGENT_LOOPS = "agent_loops.yaml"
-"""The file in the run's folder that tells verl of our agent loops."""
 AGENT_LOOP_WORKERS = 8
 """verl's own number of processes that run agents."""
+OBJECT_STORE_BYTES = 500_000_000
+"""Of a Ray on a machine without accelerator, where the default of 30 % of the memory is too much."""
 
-_EXTENSION = "agentic_rl.backends.verl.inside.vllm_worker."
 _TASKS_OF_A_DEVICE = 16
 """Ray's CPUs are a count, not cores: verl asks for about ten a device, and for those of the agents and rewards."""
-_OBJECT_STORE = 500_000_000
 _NO_PADDING = "sequences are packed, not padded; entropy in chunks is read on that path alone"
 _NO_COMPILER = "a compiled kernel gains nothing here and costs a minute"
 _ONE_PROCESS = "each process costs half a GB and six seconds"
@@ -24,7 +24,7 @@ def _attention(setting: Setting) -> str | None:
 
 
 def _extension(setting: Setting) -> str:
-    return _EXTENSION + ("CpuWorkerExtension" if setting.config.device == "cpu" else "WorkerExtension")
+    return CPU_WORKER_EXTENSION if setting.config.device == "cpu" else WORKER_EXTENSION
 
 
 def _readers_of_data(setting: Setting) -> int | None:
@@ -98,7 +98,7 @@ CPU: tuple[Fixed, ...] = (
     Fixed("ray_kwargs.ray_init.include_dashboard", lambda _: False, "nothing has to listen for a browser", added=True),
     Fixed(
         "ray_kwargs.ray_init.object_store_memory",
-        lambda _: _OBJECT_STORE,
+        lambda _: OBJECT_STORE_BYTES,
         "bytes; else Ray takes a third of all",
         added=True,
     ),

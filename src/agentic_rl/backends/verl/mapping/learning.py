@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from agentic_rl.backends.verl.mapping.dead import dead
-from agentic_rl.backends.verl.mapping.entry import ACTOR, CRITIC, Engine, Entry, Native, Reader, Value, native, section
+from agentic_rl.backends.verl.mapping.entry import (
+    ACTOR,
+    CRITIC,
+    Engine,
+    Entry,
+    Native,
+    Reader,
+    Value,
+    native,
+    verl_section,
+)
 from agentic_rl.backends.verl.mapping.readers import algorithms, fsdp, losses, megatron, optimizer, trainer
 from agentic_rl.config.flat.schema import FlatConfig
 
@@ -19,7 +29,7 @@ def _both(
 
 
 def _lowest_share(config: FlatConfig) -> float:
-    return section(config).min_lr_ratio or config.min_lr / config.lr
+    return verl_section(config).min_lr_ratio or config.min_lr / config.lr
 
 
 def _lowest(config: FlatConfig) -> float:
@@ -80,7 +90,7 @@ SECTION: tuple[Entry, ...] = (
         Native(
             f"{_LOSS}.loss_mode",
             losses("config.policy_loss.get('loss_mode', 'vanilla')"),
-            lambda config: section(config).policy_loss_model.replace("-", "_"),
+            lambda config: verl_section(config).policy_loss_model.replace("-", "_"),
             "verl spells `clip_cov` and `kl_cov`",
         ),
     ),

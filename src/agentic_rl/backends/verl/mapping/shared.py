@@ -141,7 +141,7 @@ OWN: tuple[Entry, ...] = (
             Reader("workers/engine/megatron/transformer_impl.py", "self.engine_config.seed"),
             engine="megatron",
         ),
-        note="the agent loop gives each request a seed of its own, made from this one",
+        note="orders the data; requests carry no seed, so that runs differ token by token",
     ),
     adapter("keep_checkpoints", "counts those of earlier starts too, which verl does not"),
     adapter("n_parallel_agents", "divided among verl's agent-loop workers, at least 1 in each"),

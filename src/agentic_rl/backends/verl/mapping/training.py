@@ -13,8 +13,8 @@ from agentic_rl.backends.verl.mapping.entry import (
     Reader,
     adapter,
     native,
-    section,
     uses_critic,
+    verl_section,
 )
 from agentic_rl.backends.verl.mapping.readers import checkpoints, fsdp, trainer, workers
 from agentic_rl.backends.verl.mapping.shared import VAL_BEFORE_TRAIN, VAL_ONLY
@@ -27,11 +27,11 @@ _UNLOADED = "without `hf_model`, which FSDP writes for others to read"
 
 
 def _mini(config: FlatConfig) -> int:
-    return section(config).effective_ppo_mini_batch_size
+    return verl_section(config).effective_ppo_mini_batch_size
 
 
 def _loadable(config: FlatConfig) -> list[str]:
-    return [part for part in section(config).ckpt_content if part != "hf_model"]
+    return [part for part in verl_section(config).ckpt_content if part != "hf_model"]
 
 
 def _offload(name: str) -> tuple[Native, ...]:
@@ -134,7 +134,7 @@ SECTION: tuple[Entry, ...] = (
         note="left at its default it is 0 with `device: cpu`",
     ),
     dead("verl.balance_batch"),
-    adapter("verl.startup_timeout", "the launcher waits so long for each stage of the start"),
+    adapter("verl.startup_timeout", "the launcher gives the whole start, until verl trains, so many seconds"),
     native("verl.fsdp_param_offload", *_offload("param_offload")),
     native("verl.fsdp_optimizer_offload", *_offload("optimizer_offload")),
 )
