@@ -11,6 +11,7 @@ from agentic_rl.config.secure_paths import fix_permissions
 from agentic_rl.config.writing import make_folder
 
 TEMPLATE = (
+    "{%- for tool in tools or [] -%}{{- tool['function']['name'] + '\\n' -}}{%- endfor -%}"  # a byte is a token here
     "{%- for message in messages -%}"
     "{{- '<|im_start|>' + message['role'] + '\\n' + (message['content'] or '') -}}"
     "{{- '<|im_end|>\\n' -}}"
