@@ -13,6 +13,12 @@ from agentic_rl.config.flat.names import ALIASES, LEVELS, MOVED, OLD_NAMES, SECT
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.wording import show, yaml_line
 
+_NATIVE = {
+    **dict.fromkeys(("actor_rollout_ref", "algorithm", "critic", "data", "reward_model", "trainer"), "verl"),
+    **dict.fromkeys(("generate_config", "megatron_training", "rl_config"), "MindSpeed-RL"),
+}
+"""Sections of the backends' own configurations, and whose they are."""
+
 
 class Stranger:
     """A key that its level does not have."""
@@ -112,6 +118,8 @@ def _foreign_letters(name: str) -> str:
 
 def _suggestion(level: str, name: str) -> str:
     """The nearest key: of the same level, else of another one."""
+    if not level and name in _NATIVE:
+        return f"a section of {_NATIVE[name]}'s own format; write the keys of the flat format, which its reference page lists"
     wanted = name.strip().lower().replace("-", "_").replace(" ", "_")
     for other in (level, *(one for one in LEVELS if one != level)):
         # Farther away, only what is nearly the same.

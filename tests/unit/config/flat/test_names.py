@@ -253,6 +253,14 @@ def test_keys_that_are_no_text_are_unknown(check_tree: Check) -> None:
     assert keys == ["1", "false", "null", "\\ud800"]
 
 
+@pytest.mark.parametrize(
+    ("key", "system"), [("actor_rollout_ref", "verl"), ("data", "verl"), ("rl_config", "MindSpeed-RL")]
+)
+def test_a_section_of_the_backend_itself_is_called_that(key: str, system: str, check: Check) -> None:
+    finding = only(check("verl", **{key: {"n": 5}}), "ARL020")
+    assert finding.hint.startswith(f"a section of {system}'s own format; write the keys of the flat format")
+
+
 def test_letter_that_only_looks_latin_is_named(check: Check) -> None:
     finding = only(check("verl", rоllout_n=3), "ARL020")
     assert "U+043E CYRILLIC SMALL LETTER O" in finding.message
