@@ -119,7 +119,7 @@ def _foreign_letters(name: str) -> str:
 def _suggestion(level: str, name: str) -> str:
     """The nearest key: of the same level, else of another one."""
     if not level and name in _NATIVE:
-        return f"a section of {_NATIVE[name]}'s own format; write the keys of the flat format, which its reference page lists"
+        return f"a section of {_NATIVE[name]}'s own format; write the flat format's keys; see its reference page"
     wanted = name.strip().lower().replace("-", "_").replace(" ", "_")
     for other in (level, *(one for one in LEVELS if one != level)):
         # Farther away, only what is nearly the same.

@@ -258,7 +258,7 @@ def test_keys_that_are_no_text_are_unknown(check_tree: Check) -> None:
 )
 def test_a_section_of_the_backend_itself_is_called_that(key: str, system: str, check: Check) -> None:
     finding = only(check("verl", **{key: {"n": 5}}), "ARL020")
-    assert finding.hint.startswith(f"a section of {system}'s own format; write the keys of the flat format")
+    assert finding.hint.startswith(f"a section of {system}'s own format; write the flat format's keys")
 
 
 def test_letter_that_only_looks_latin_is_named(check: Check) -> None:
