@@ -32,6 +32,18 @@ class Leftovers:
             )
 
 
+def cancel_all(loop: asyncio.AbstractEventLoop, seconds: float = 1.0) -> None:
+    """Cancel what still runs on a loop that is about to be closed, and wait a moment for it to end."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        _, left = loop.run_until_complete(asyncio.wait(left, timeout=seconds))
+    if left:
+        names = ", ".join(sorted({_name(task) for task in left})[:3])
+        _LOGGER.warning("%d tasks swallow their cancellation and end with the program (%s)", len(left), names)
+
+
 def _runs(task: asyncio.Task[object], file: str) -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
     return code is not None and code.co_filename == file

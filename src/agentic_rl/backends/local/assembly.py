@@ -37,6 +37,7 @@ from agentic_rl.rollout.driver import Driver, Runnable
 from agentic_rl.rollout.engines import engine_for
 from agentic_rl.rollout.engines.base import Engine
 from agentic_rl.rollout.errors import ChatTemplateError
+from agentic_rl.rollout.leftovers import cancel_all
 
 if TYPE_CHECKING:
     from agentic_rl.config.flat import FlatConfig
@@ -174,6 +175,7 @@ class Roller:
             self._loop.run_until_complete(close_agent(self._agent))
         self._loop.run_until_complete(self._driver.close())
         self._loop.run_until_complete(self._engine.close())
+        cancel_all(self._loop)  # what agents left running
         self._loop.close()
 
 
