@@ -8,24 +8,31 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from agentic_rl.agents.memory import MemoryConfig, MemorySummary
 from agentic_rl.agents.trajectory import Step, StepTrajectory, Trajectory
 from agentic_rl.agents.wrapper import BaseEngineWrapper
 from agentic_rl.agents.wrapper_task import WrapperTask
 
 _ROOTS = ("agentic_rl", "aura")
-_FOLDER = "runner.agent_engine_wrapper"
+_MEMORY: dict[str, type] = {"MemoryConfig": MemoryConfig, "MemorySummary": MemorySummary}
+_STEPS: dict[str, type] = {"Step": Step, "StepTrajectory": StepTrajectory, "Trajectory": Trajectory}
+_WRAPPER: dict[str, type] = {"BaseEngineWrapper": BaseEngineWrapper, **_STEPS}
 _NAMES: dict[str, dict[str, type]] = {
-    "base": {"Step": Step, "StepTrajectory": StepTrajectory, "Trajectory": Trajectory},
-    "base_engine_wrapper": {
+    "memory": _MEMORY,
+    "memory.memory_config": {"MemoryConfig": MemoryConfig},
+    "memory.memory_summary": {"MemorySummary": MemorySummary},
+    "runner": _WRAPPER,
+    "runner.agent_engine_wrapper": _WRAPPER,
+    "runner.agent_engine_wrapper.base": _STEPS,
+    "runner.agent_engine_wrapper.base_engine_wrapper": {
         "AgentTask": WrapperTask,
         "BaseEngineWrapper": BaseEngineWrapper,
         "Trajectory": Trajectory,
     },
 }
 _MODULES: dict[str, dict[str, type]] = {
-    "aura": {},
-    **{f"{root}.{part}": {} for root in _ROOTS for part in ("runner", _FOLDER)},
-    **{f"{root}.{_FOLDER}.{name}": names for root in _ROOTS for name, names in _NAMES.items()},
+    "aura": {**_WRAPPER, **_MEMORY},
+    **{f"{root}.{path}": names for root in _ROOTS for path, names in _NAMES.items()},
 }
 
 
@@ -37,13 +44,17 @@ class _ReleasedPaths(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname not in _MODULES:
             return None
-        return ModuleSpec(fullname, self, is_package=not _MODULES[fullname])
+        return ModuleSpec(fullname, self, is_package=_has_parts(fullname))
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module).update(_MODULES[module.__name__])
+
+
+def _has_parts(name: str) -> bool:
+    return any(other.startswith(f"{name}.") for other in _MODULES)
 
 
 def offer_released_paths() -> None:

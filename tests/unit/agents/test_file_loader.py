@@ -213,7 +213,13 @@ def test_the_module_paths_of_released_files_are_found(tmp_path: Path, root: str)
     text = (
         f"from {released}.base import Step, StepTrajectory, Trajectory\n"
         f"from {released}.base_engine_wrapper import AgentTask, BaseEngineWrapper\n"
+        f"from {released} import BaseEngineWrapper as same\n"
+        f"from {root} import MemoryConfig, MemorySummary\n"
+        f"from {root}.runner import BaseEngineWrapper, Step, StepTrajectory, Trajectory\n"
+        f"from {root}.memory.memory_config import MemoryConfig as config\n"
+        f"from {root}.memory.memory_summary import MemorySummary as summary\n"
         f"import {released}.base_engine_wrapper as again\n\n"
+        "assert (same, config, summary) == (again.BaseEngineWrapper, MemoryConfig, MemorySummary)\n\n"
         "class Mine(again.BaseEngineWrapper):\n"
         "    def __init__(self, agent_name, tokenizer, sampling_params=None, max_steps=5):\n"
         "        super().__init__()\n"
