@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -49,9 +49,13 @@ class MemorySummary:
         self.config.update(config)
         self._messages: list[Message] = []
 
-    def add_message(self, message: Message) -> None:
-        """Append a message."""
-        self._messages.append(message)
+    def update_config(self, config: Mapping[str, Any] | None = None) -> None:
+        """Set the fields of the settings that `config` names."""
+        self.config.update(config)
+
+    def add_message(self, message: Message | Sequence[Message]) -> None:
+        """Append a message, or several."""
+        self._messages += [message] if isinstance(message, dict) else message
 
     def get_messages(self) -> list[Message]:
         """Return all messages as they were added."""
@@ -60,6 +64,16 @@ class MemorySummary:
     def clear(self) -> None:
         """Forget all messages."""
         self._messages.clear()
+
+    def clear_memory(self, role: str | None = None, content: str | None = None) -> None:
+        """Forget all messages; with a `role`, begin with a message of it."""
+        self.clear()
+        if role is not None:
+            self.add_message({"role": role, "content": content})
+
+    def get_window_messages(self, limit_size: int = -1) -> list[Message]:
+        """Return the newest `limit_size` messages; a negative number: all."""
+        return self.get_messages()[max(0, len(self._messages) - limit_size) if limit_size >= 0 else 0 :]
 
     def get_prompt_messages(self, config: Mapping[str, Any] | None = None) -> list[Message]:
         """Return the messages to show to the policy.

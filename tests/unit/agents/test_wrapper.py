@@ -51,3 +51,15 @@ def test_the_memory_keeps_and_simplifies_messages() -> None:
     memory.clear()
     assert memory.get_messages() == []
     assert MemoryConfig().max_prompt_length == 8192
+
+
+def test_the_memory_takes_several_messages_and_begins_anew() -> None:
+    memory = MemorySummary()
+    memory.add_message([{"role": "user", "content": str(number)} for number in range(3)])
+    assert [one["content"] for one in memory.get_window_messages(2)] == ["1", "2"]
+    assert memory.get_window_messages(0) == []
+    assert len(memory.get_window_messages()) == 3
+    memory.clear_memory("system", "Be brief.")
+    assert memory.get_messages() == [{"role": "system", "content": "Be brief."}]
+    memory.update_config({"use-summary": True})
+    assert memory.config.use_summary
