@@ -74,7 +74,7 @@ def integration_verl(session: nox.Session) -> None:
     session.install(*constraints, "-e", ".", *VERL_ON_CPU, "pytest", "pytest-timeout", "hypothesis")
     # vLLM imports these where they are, and the builds of the package index don't go with a torch for CPUs.
     session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", "torchvision", "torchaudio", "torchcodec")
-    wanted = session.posargs or ["-m", "verl and not soak"]
+    wanted = session.posargs or ["-m", "verl and not soak", "tests/unit", "tests/integration"]
     session.run("pytest", "--durations=10", *wanted, env=ONE_THREAD)
 
 
