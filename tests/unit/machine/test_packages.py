@@ -42,7 +42,7 @@ def test_the_table_says_what_the_extras_say(backend: str) -> None:
     text = (ROOT / "pyproject.toml").read_text()
     for one in SUPPORTED[backend]:
         sign = "==" if one.exact else ">="
-        assert re.search(rf'"{one.package}(\[\w+\])?{sign}{re.escape(one.least)}["; ]', text), one
+        assert re.search(rf'"{one.package}(\[\w+\])?{sign}{re.escape(one.least)}["; ,]', text), one
 
 
 def test_packages_of_a_backend_that_nobody_asks_for_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
