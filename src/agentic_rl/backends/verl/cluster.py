@@ -11,7 +11,7 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,12 @@ class Demand:
 class Cluster:
     """A Ray that this process is connected to."""
 
-    def __init__(self, ray: Any, session: Path | None) -> None:
+    def __init__(self, ray: Any, session: Path | None, note: Callable[[], None] = lambda: None) -> None:
         self.ray = ray
         self.session = session
         """The folder of its logs, where it is on this machine and ours."""
+        self.note_processes = note
+        """Remember what runs now, so that it is ended, and its memory removed, even where its owner is gone by then."""
 
     def keep_logs(self, folder: Path) -> Path | None:
         """Copy the logs of the processes to `folder`, in place of older ones; None where there are none."""
@@ -170,7 +172,7 @@ def _own(ray: Any, demand: Demand) -> Iterator[Cluster]:
     with Leftovers() as leftovers:
         try:
             _start(ray, demand, inner)
-            yield Cluster(ray, inner / "session_latest")
+            yield Cluster(ray, inner / "session_latest", leftovers.note)
         finally:
             leftovers.note()
             ray.shutdown()

@@ -55,6 +55,8 @@ def run(job: Job, reports: Reports, interrupts: Interrupts, grace: float = GRACE
             reports.pass_on()
             if done:
                 return _finish(cluster.ray, reference)
+            if reports.started and not watch.started:
+                cluster.note_processes()  # the engines are up
             watch.started = reports.started
             _pass_stop_on(interrupts, job.options, started=reports.started)
             watch.check()

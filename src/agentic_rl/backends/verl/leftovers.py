@@ -19,7 +19,7 @@ class Leftovers:
 
     def __init__(self) -> None:
         self._before: set[int] = set()
-        self._processes: list[Any] = []
+        self._processes: set[Any] = set()
         self._segments: set[str] = set()
 
     def __enter__(self) -> Leftovers:
@@ -32,13 +32,16 @@ class Leftovers:
         self._processes.clear()
 
     def note(self) -> None:
-        """Remember the processes that were started since, with all below them, and the memory that they share."""
+        """Remember the processes that were started since, with all below them, and the memory that they share.
+
+        Worth doing more than once: verl ends its engines before the job has ended, and their memory stays.
+        """
         import psutil
 
         for child in _children():
             if child.pid not in self._before:
                 with contextlib.suppress(psutil.Error):
-                    self._processes += [child, *child.children(recursive=True)]
+                    self._processes |= {child, *child.children(recursive=True)}
         for process in self._processes:
             self._segments |= _segments(process.pid)
 
@@ -46,7 +49,7 @@ class Leftovers:
         """End the processes that are still there, and remove the segments."""
         import psutil
 
-        _, alive = psutil.wait_procs(self._processes, timeout=PATIENCE)
+        _, alive = psutil.wait_procs(list(self._processes), timeout=PATIENCE)
         for process in alive:  # psutil compares the start times: a number that was given anew is left alone
             with contextlib.suppress(psutil.Error):
                 process.kill()

@@ -46,3 +46,19 @@ def test_processes_and_their_segments_are_removed(monkeypatch: pytest.MonkeyPatc
         earlier.kill()
         earlier.wait()
         segment.unlink(missing_ok=True)
+
+
+def test_the_memory_of_a_process_that_has_ended_since_is_removed() -> None:
+    segment = Path("/dev/shm", "psm_of_an_engine")
+    try:
+        with Leftovers() as left, program(PARENT, segment.name) as process:
+            said(process)
+            left.note()
+            process.kill()
+            process.wait()
+            left.note()
+            assert segment.exists()
+            left.remove()
+            assert not segment.exists()
+    finally:
+        segment.unlink(missing_ok=True)
