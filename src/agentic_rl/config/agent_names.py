@@ -7,6 +7,8 @@ from agentic_rl.config.agent_places import is_place, place_problem
 BUILTIN_AGENTS = ("gym", "math", "search_r1")
 BUILTIN_WITH_TOOLS = ("math",)
 """Those whose policy calls tools in the form of the chat template."""
+BUILTIN_THAT_ASK_ONCE = ("math",)
+"""Those whose policy hears of tools' results alone after the question."""
 AGENT_GROUP = "agentic_rl.agents"
 """The entry point group under which installed packages offer agents."""
 

@@ -45,11 +45,13 @@ def check_template(
     tools: bool,
     needed: bool,
     thinking: bool | None,
+    asks_again: bool,
 ) -> list[Finding]:
     """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`.
 
     What only rendering can tell is looked at where it matters: for an agent with `tools`, and for a policy that may
-    think, as `thinking` says, in our own rollouts, for which the template is `needed`.
+    think, as `thinking` says, in our own rollouts, for which the template is `needed`. With `asks_again` a further
+    question may come in a rollout.
     """
     try:
         name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=tools))
@@ -64,7 +66,7 @@ def check_template(
     if not needed:
         return findings
     if thinking is not False and _THINKS in text:
-        findings = findings or _check_history(text, config, path, key)
+        findings = findings or _check_history(text, config, path, key, asks_again=asks_again)
     return [*findings, *_check_switch(text, path, thinking)]
 
 
@@ -75,11 +77,12 @@ def _check_switch(text: str, path: str, thinking: bool | None) -> list[Finding]:
     return [finding(NO_SWITCH, SWITCH, message, f"remove {SWITCH}")]
 
 
-def _check_history(text: str, config: Mapping[str, Any], path: str, key: str) -> list[Finding]:
+def _check_history(text: str, config: Mapping[str, Any], path: str, key: str, *, asks_again: bool) -> list[Finding]:
     trial = try_template(text, config)
-    if trial is None or not trial.forgets:
+    if trial is None or not (trial.forgets_at_result or (trial.forgets and asks_again)):
         return []
-    message = f"the chat template in {path} leaves out what earlier turns thought once the next question comes"
+    next_comes = "a tool's result or the next question" if trial.forgets_at_result else "the next question"
+    message = f"the chat template in {path} leaves out what earlier turns thought once {next_comes} comes"
     return [finding(FORGETFUL_TEMPLATE, key, message, _KEEPING)]
 
 

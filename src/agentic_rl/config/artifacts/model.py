@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from agentic_rl.config.agent_file.reading import MAX_BYTES as MAX_AGENT_BYTES
-from agentic_rl.config.agent_names import BUILTIN_WITH_TOOLS
+from agentic_rl.config.agent_names import BUILTIN_THAT_ASK_ONCE, BUILTIN_WITH_TOOLS
 from agentic_rl.config.artifacts.chat_template import SWITCH, check_template
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.model_config import read_config
@@ -57,7 +57,16 @@ def _template(folder: Folder, files: Mapping[str, int], request: Request, *, nee
     if isinstance(config, Finding):
         return [config]
     tools, thinking = _has_tools(request), request.values.get(SWITCH)
-    return check_template(folder, config, files, KEY, tools=tools, needed=needed, thinking=thinking)
+    return check_template(
+        folder, config, files, KEY, tools=tools, needed=needed, thinking=thinking, asks_again=_asks_again(request)
+    )
+
+
+def _asks_again(request: Request) -> bool:
+    """Whether a rollout may put a further question to the policy; a user's own agent may."""
+    if request.values.get("max_steps") == 1:
+        return False
+    return AGENT_FILE in request.checked or request.values.get("agent_name") not in BUILTIN_THAT_ASK_ONCE
 
 
 def _has_tools(request: Request) -> bool:

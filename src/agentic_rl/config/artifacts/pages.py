@@ -152,12 +152,13 @@ FORGETFUL_TEMPLATE = describe(
     "ARL469",
     "Chat template that rewrites the history",
     "warning",
-    "A question, a reply with a `<think>` block and another question were rendered, as transformers does it, and the "
-    "thoughts are not in the text: Qwen3's template is one of these. After the second question the policy is shown "
-    "other tokens than it wrote, so one sequence can't hold the rollout. It is recorded as several segments, each of "
-    "them a sample: more work for the trainer, and longer prompts than `max_prompt_length`. A tool's result "
-    "changes nothing with Qwen3's. An agent that asks once has one segment. Otherwise use a template that keeps what "
-    "was thought, or let the policy not think (`enable_thinking: false`).",
+    "A question and a reply with a `<think>` block were rendered, as transformers does it, once with a tool's result "
+    "and once with another question after them, and the thoughts are not in the text: after a question Qwen3's "
+    "template is one of these. The policy is then shown other tokens than it wrote, so one sequence can't hold the "
+    "rollout. It is recorded as several segments, each of them a sample: more work for the trainer, and longer prompts "
+    "than `max_prompt_length`. Where only a further question does it, nothing is said of agents that ask once (`math`, "
+    "and any with `max_steps: 1`): they have one segment. Otherwise use a template that keeps what was thought, or let "
+    "the policy not think (`enable_thinking: false`).",
 )
 
 

@@ -45,6 +45,8 @@ class Trial:
     """The template's own error at the tool's message; empty if it leaves the message out."""
     forgets: bool = False
     """Whether it leaves out what an earlier reply thought, once the next question comes."""
+    forgets_at_result: bool = False
+    """Whether it does so already when a tool's result comes."""
 
 
 def try_template(text: str, config: Mapping[str, Any]) -> Trial | None:
@@ -65,6 +67,8 @@ def _try(text: str, tokens: tuple[tuple[str, str], ...]) -> Trial | None:
     thought = {"role": "assistant", "content": f"<think>\n{_THOUGHT}\n</think>\n\nIt is warm."}
     plain = {**variables, "tools": None, "messages": [{**_QUESTION, "content": _RESULT}]}
     later = {**variables, "tools": None, "messages": [_QUESTION, thought, _QUESTION]}
+    between = {**variables, "tools": None, "messages": [_QUESTION, thought, result]}
+    thoughts = [[later, _THOUGHT], [between, _THOUGHT]]
     with_result = [{**variables, "tools": [_TOOL], "messages": [_QUESTION, reply, result]} for reply in replies]
     return _run(
         {
@@ -73,7 +77,11 @@ def _try(text: str, tokens: tuple[tuple[str, str], ...]) -> Trial | None:
             "cpu_seconds": CPU_SECONDS,
             "memory": MEMORY,
             "characters": CHARACTERS,
-            "conversations": [[plain, _RESULT], [later, _THOUGHT], *([one, _RESULT] for one in with_result)],
+            "conversations": [
+                [plain, _RESULT],
+                *thoughts,
+                *([one, _RESULT] for one in with_result),
+            ],
         }
     )
 
@@ -115,7 +123,8 @@ def _run(request: Mapping[str, Any]) -> Trial | None:
 def _read(answer: Mapping[str, Any]) -> Trial:
     if "syntax" in answer:
         return Trial(syntax=answer["syntax"])
-    plain, later, *with_result = answer["errors"]
+    plain, later, between, *with_result = answer["errors"]
     if plain is not None:  # one that refuses a plain question expects what is not known here
         return Trial()
-    return Trial(refusal=None if None in with_result else with_result[0], forgets=later == "")
+    refusal = None if None in with_result else with_result[0]
+    return Trial(refusal=refusal, forgets=later == "", forgets_at_result=between == "")

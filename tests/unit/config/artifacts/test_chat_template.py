@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_a_template_that_forgets_thoughts_is_told_of(tmp_path: Path) -> None:
         agent.write_text(text)
         (found,) = told(tmp_path / "model", FORGETS, agent_engine_wrapper_path=agent)
         assert found.startswith("warning ARL469")
-        assert "leaves out what earlier turns thought once the next question comes" in found
+        assert "leaves out what earlier turns thought once a tool's result or the next question comes" in found
     kept = "{# <think> #}" + TEMPLATE
     assert told(tmp_path / "model", kept, agent_engine_wrapper_path=agent) == []
     refused = EACH + "{{ raise_exception('think once') if messages | length > 1 else m.content }}{% endfor %}"
@@ -136,10 +137,22 @@ def test_a_switch_that_the_template_lacks(template: str, thinking: bool | None, 
     assert read_artifacts({KEY: model}, train_backend="mindspeed_rl", enable_thinking=thinking).findings == []
 
 
-@pytest.mark.parametrize(("name", "codes"), [("qwen3", ["ARL469"]), ("qwen2.5", []), ("llama3", []), ("smollm2", [])])
-def test_templates_of_the_field(name: str, codes: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["qwen3", "qwen2.5", "llama3", "smollm2"])
+@pytest.mark.parametrize(
+    ("values", "asks_again"),
+    [
+        ({"agent_name": "gym"}, True),
+        ({"agent_name": "their_own"}, True),
+        ({"agent_name": "gym", "max_steps": 1}, False),
+        ({"agent_name": "math"}, False),
+    ],
+)
+def test_templates_of_the_field(name: str, values: dict[str, Any], asks_again: bool, tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model")
     template = (Path(__file__).parents[3] / "data" / "chat_templates" / f"{name}.jinja").read_text("utf-8")
-    assert [one.split()[1] for one in told(tmp_path / "model", template)] == codes
+    (model / "chat_template.jinja").write_text(template)
+    codes = [one.code for one in read_artifacts({KEY: model}, **values).findings]
+    assert codes == ["ARL469"] * (name == "qwen3" and asks_again)
 
 
 def _without_jinja(monkeypatch: pytest.MonkeyPatch) -> None:
