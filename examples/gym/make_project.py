@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from agentic_rl import Task
 from agentic_rl.agents.builtin.grid import MOVES, Grid
 from agentic_rl.config.secure_paths import fix_permissions
 from agentic_rl.data.games import prepare_games
-from agentic_rl.projects.quickstart.tokenizer import build_tokenizer
+from agentic_rl.projects.quickstart.model import write_tiny_model
 
 HERE = Path(__file__).parent
 SIZE = 4
@@ -30,7 +28,8 @@ def make(folder: Path) -> Path:
     walks = [wander(random.Random(number), number) for number in range(DEMONSTRATIONS)]
     table = pa.Table.from_pylist([{"messages": walk} for walk in walks])
     pq.write_table(table, folder / "data" / "demonstrations.parquet")
-    write_model(folder / "model", [message["content"] for walk in walks for message in walk])
+    texts = [message["content"] for walk in walks for message in walk]
+    write_tiny_model(folder / "model", texts, seed=0, max_length=1024)
     config = folder / "config.yaml"
     config.write_text((HERE / "config.yaml").read_text().replace("/path/to", str(folder)))
     fix_permissions([str(folder)])
@@ -50,30 +49,6 @@ def wander(chance: random.Random, number: int) -> list[dict[str, str]]:
             break
         messages.append({"role": "user", "content": seen.text})
     return messages if messages[-1]["role"] == "assistant" else messages[:-1]
-
-
-def write_model(folder: Path, texts: list[str]) -> None:
-    """Write a random model of about a hundred thousand parameters, and a tokenizer that knows the words of the game."""
-    tokenizer = build_tokenizer(texts)
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        head_dim=16,
-        intermediate_size=192,
-        max_position_embeddings=1024,
-        initializer_range=0.1,  # the usual 0.02 suits wide models
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        dtype="float32",
-    )
-    Qwen3ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
 
 
 if __name__ == "__main__":

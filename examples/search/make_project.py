@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from agentic_rl.agents.tools.passages import Passage, as_text
 from agentic_rl.config.secure_paths import fix_permissions
 from agentic_rl.data import Wishes, prepare
-from agentic_rl.projects.quickstart.tokenizer import build_tokenizer
+from agentic_rl.projects.quickstart.model import write_tiny_model
 
 HERE = Path(__file__).parent
 SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu")
@@ -39,7 +37,7 @@ def make(folder: Path) -> Path:
     table = pa.Table.from_pylist([{"messages": chat} for chat in chats])
     pq.write_table(table, folder / "data" / "demonstrations.parquet")
     known = [message["content"] for chat in chats for message in chat]
-    write_model(folder / "model", [*known, *(f" {word}" for word in WORDS)])
+    write_tiny_model(folder / "model", [*known, *(f" {word}" for word in WORDS)], seed=0)
     config = folder / "config.yaml"
     config.write_text((HERE / "config.yaml").read_text().replace("/path/to", str(folder)))
     fix_permissions([str(folder)])
@@ -101,30 +99,6 @@ def write_lines(path: Path, rows: list[dict[str, str]]) -> Path:
     """Write JSON lines."""
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
-
-
-def write_model(folder: Path, texts: list[str]) -> None:
-    """Write a random model of about a hundred thousand parameters, and a tokenizer that knows all the words."""
-    tokenizer = build_tokenizer(texts)
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        head_dim=16,
-        intermediate_size=192,
-        max_position_embeddings=512,
-        initializer_range=0.1,  # the usual 0.02 suits wide models
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        dtype="float32",
-    )
-    Qwen3ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
 
 
 if __name__ == "__main__":

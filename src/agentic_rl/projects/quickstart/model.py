@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,22 @@ to find out how to copy a number."""
 
 
 def write_model(folder: Path, seed: int) -> None:
-    """Write model (136 thousand parameters, safetensors, fp32) and tokenizer into `folder`.
+    """Write the quickstart's model (136 thousand parameters) and tokenizer into `folder`.
+
+    Raises:
+        ProjectError: torch or transformers is not installed.
+    """
+    write_tiny_model(folder, every_text(), seed)
+
+
+def write_tiny_model(folder: Path, texts: Iterable[str], seed: int, max_length: int = MAX_LENGTH) -> None:
+    """Write a random model of about a hundred thousand parameters (safetensors, fp32), and a tokenizer for `texts`.
+
+    Args:
+        folder: where the files go.
+        texts: the tokenizer knows their words.
+        seed: of the weights.
+        max_length: tokens that the model can read.
 
     Raises:
         ProjectError: torch or transformers is not installed.
@@ -35,10 +50,10 @@ def write_model(folder: Path, seed: int) -> None:
             "run: pip install 'agentic-rl[local]'"
         ) from error
 
-    tokenizer = build_tokenizer(every_text())
+    tokenizer = build_tokenizer(texts)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Qwen3ForCausalLM(_config(tokenizer))
+        model = Qwen3ForCausalLM(_config(tokenizer, max_length))
     with _quiet():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -58,7 +73,7 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _config(tokenizer: PreTrainedTokenizerFast) -> Qwen3Config:
+def _config(tokenizer: PreTrainedTokenizerFast, max_length: int) -> Qwen3Config:
     from transformers import Qwen3Config
 
     return Qwen3Config(
@@ -69,7 +84,7 @@ def _config(tokenizer: PreTrainedTokenizerFast) -> Qwen3Config:
         num_key_value_heads=4,
         head_dim=16,
         intermediate_size=192,
-        max_position_embeddings=MAX_LENGTH,
+        max_position_embeddings=max_length,
         initializer_range=INITIAL_STD,
         tie_word_embeddings=True,
         bos_token_id=None,
