@@ -25,7 +25,7 @@ from typing import Any
 from agentic_rl import Agent, Task
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.driver import Driver
-from agentic_rl.rollout.engines.base import Completion, SamplingParams
+from agentic_rl.rollout.engines.base import Completion, OnTokens, SamplingParams
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from rollout_doubles import call_text, make_tokenizer
@@ -61,7 +61,12 @@ class Prepared:
         self._turns: dict[str | None, int] = {}
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Answer at once."""
         turn = self._turns[session] = self._turns.get(session, 0) + 1

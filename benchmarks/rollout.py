@@ -22,7 +22,7 @@ from agentic_rl.projects.quickstart.problems import every_text, make_problems
 from agentic_rl.projects.quickstart.tokenizer import build_tokenizer
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.driver import Driver
-from agentic_rl.rollout.engines.base import Completion, SamplingParams
+from agentic_rl.rollout.engines.base import Completion, OnTokens, SamplingParams
 
 TURNS = 2
 
@@ -37,7 +37,12 @@ class ReadyEngine:
         self._turns: dict[str, int] = {}
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Give a prepared reply to the rollout whose number its session starts with."""
         await asyncio.sleep(0)

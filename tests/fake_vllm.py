@@ -152,6 +152,8 @@ class _Connection(asyncio.Protocol):
             server.heads.append(head)
         fault = server.plan(number, body) if server.plan is not None else ""
         reply = server.respond(path, body)
+        if b'"stream":true' in body and path == b"/v1/completions":
+            fault, reply = as_stream(fault, reply)
         if server.latency:
             self._loop.call_later(server.latency, self._finish, fault, reply)
         else:
@@ -186,6 +188,37 @@ def answer_of(status: int, body: bytes, more: bytes = b"") -> bytes:
         more,
     )
     return head + body
+
+
+def as_stream(fault: str, reply: bytes) -> tuple[str, bytes]:
+    """An answer as vLLM streams it, and the fault that is left to be made of it."""
+    if fault in ("", "half"):
+        return fault, streamed(reply.partition(b"\r\n\r\n")[2])
+    if fault.startswith("{") or fault in ("garbage", "other ids"):
+        return "", streamed(wrong(fault, reply.partition(b"\r\n\r\n")[2]))
+    return fault, reply
+
+
+def streamed(body: bytes) -> bytes:
+    """A chunk for each token, the prompt's ids in the first, the reason in the last."""
+    events = [body.decode()] if body.startswith(b"<") else [json.dumps(event) for event in events_of(json.loads(body))]
+    chunks = [f"data: {event}\n\n".encode() for event in [*events, "[DONE]"]]
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""])
+
+
+def events_of(whole: dict[str, Any]) -> list[dict[str, Any]]:
+    choice = whole["choices"][0]
+    tokens, logprobs = choice["token_ids"] or [], choice["logprobs"]["token_logprobs"]
+    events = []
+    for place, (token, logprob) in enumerate(zip(tokens, logprobs, strict=False)):
+        last = place == len(tokens) - 1
+        one = {"index": 0, "text": f"t{token}", "token_ids": [token], "logprobs": {"token_logprobs": [logprob]}}
+        one["finish_reason"] = choice["finish_reason"] if last else None
+        if place == 0:
+            one["prompt_token_ids"] = choice["prompt_token_ids"]
+        events.append({"id": "cmpl-1", "choices": [one]})
+    return events
 
 
 def wrong(fault: str, body: bytes) -> bytes:

@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from agentic_rl.agents import Task
-from agentic_rl.rollout.engines.base import Completion, SamplingParams
+from agentic_rl.rollout.engines.base import Completion, OnTokens, SamplingParams
 
 MERGES = [("1", "2"), ("12", "*"), ("a", "b"), ("ab", "c"), ("Ġ", "a"), ("o", "l"), ("ol", "_")]
 SPECIAL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
@@ -99,15 +99,31 @@ class ScriptedEngine:
         self._turns: dict[str | None, int] = {}
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         await asyncio.sleep(0)
         turn = self._turns.get(session, 0)
         self._turns[session] = turn + 1
         self.calls.append((list(prompt), sampling, session))
         if callable(self._script):
-            return self._script(prompt, sampling, turn)
-        return as_sampled(self._script[turn % len(self._script)], sampling)
+            completion = self._script(prompt, sampling, turn)
+        else:
+            completion = as_sampled(self._script[turn % len(self._script)], sampling)
+        if on_tokens is not None:
+            await self._tell(completion, on_tokens)
+        return completion
+
+    @staticmethod
+    async def _tell(completion: Completion, on_tokens: OnTokens) -> None:
+        """One token at a time, as an engine makes them."""
+        for token, logprob in zip(completion.tokens, completion.logprobs, strict=True):
+            on_tokens([token], [logprob])
+            await asyncio.sleep(0)
 
     def release(self, session: str) -> None:
         self.released.append(session)

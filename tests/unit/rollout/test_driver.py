@@ -202,10 +202,8 @@ def test_a_rollout_that_never_ends_is_timed_out() -> None:
 class HangingEngine(ScriptedEngine):
     """Never answers its second call."""
 
-    async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
-    ) -> Completion:
-        completion = await super().generate(prompt, sampling, session=session)
+    async def generate(self, prompt: Sequence[int], sampling: SamplingParams, **options: Any) -> Completion:
+        completion = await super().generate(prompt, sampling, **options)
         if len(self.calls) == 2:
             await asyncio.sleep(600)
         return completion

@@ -93,10 +93,8 @@ class Faulty(ScriptedEngine):
         super().__init__([ANSWER])
         self.left = faults
 
-    async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
-    ) -> Completion:
-        completion = await super().generate(prompt, sampling, session=session)
+    async def generate(self, prompt: Sequence[int], sampling: SamplingParams, **options: Any) -> Completion:
+        completion = await super().generate(prompt, sampling, **options)
         if self.left:
             self.left -= 1
             raise EngineFaultError("the server has gone")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -35,6 +35,10 @@ class Completion:
     finish_reason: Literal["stop", "length"]
 
 
+OnTokens = Callable[[Sequence[int], Sequence[float]], None]
+"""Told of sampled tokens and their log-probabilities, each once and in order."""
+
+
 class PromptTooLongError(ValueError):
     """A prompt leaves no room for a token below the engine's `max_model_len`."""
 
@@ -56,9 +60,17 @@ class Engine(Protocol):
         ...
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Continue `prompt`. Calls with one `session` whose prompts extend each other may reuse its cache.
+
+        `on_tokens` is called on the event loop as tokens are made; an engine that can't tell earlier tells all at the
+        end. An exception that it raises ends this call alone, and comes out of it.
 
         Raises:
             PromptTooLongError: the prompt has `max_model_len` tokens or more.

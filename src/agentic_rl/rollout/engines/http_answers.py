@@ -56,7 +56,7 @@ def read_answer(payload: bytes, prompt: Sequence[int], sampling: SamplingParams)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         quoted = payload[:SHOWN].decode("utf-8", "replace")
         raise ServerFaultError(f"an answer that can't be read ({type(error).__name__}: {error}): {quoted!r}") from None
-    problem = _problem(tokens, logprobs, reason, sampling)
+    problem = problem_of(tokens, logprobs, reason, sampling)
     if not problem and shown != (prompt if isinstance(prompt, list) else list(prompt)):
         problem = "it continues another prompt than the one that was sent"
     if problem:
@@ -64,7 +64,7 @@ def read_answer(payload: bytes, prompt: Sequence[int], sampling: SamplingParams)
     return Completion(tokens, logprobs, reason)
 
 
-def _problem(tokens: Any, logprobs: Any, reason: Any, sampling: SamplingParams) -> str:
+def problem_of(tokens: Any, logprobs: Any, reason: Any, sampling: SamplingParams) -> str:
     """Say what is wrong with the parts of an answer; empty: nothing."""
     if reason not in ("stop", "length"):
         return f"finish_reason is {reason!r}"

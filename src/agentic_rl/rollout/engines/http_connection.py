@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import cast
 
 from agentic_rl.rollout.engines.http_faults import ServerFaultError
@@ -25,15 +26,19 @@ class Connection(asyncio.Protocol):
         """Whether it is still open, as far as is known."""
         return self._transport is not None and not self._transport.is_closing()
 
-    async def ask(self, request: bytes, limit: int, seconds: float) -> Answer:
+    async def ask(
+        self, request: bytes, limit: int, seconds: float, on_body: Callable[[bytes], None] | None = None
+    ) -> Answer:
         """Send a request, and wait for its whole answer. If this fails or is cancelled, the connection is closed.
+
+        `on_body`: see `AnswerReader`; what it raises comes out of here.
 
         Raises:
             ServerFaultError: no whole answer came within `seconds`, or one of more than `limit` bytes.
         """
         if self._transport is None:
             raise ServerFaultError("the connection has ended")
-        self._reader = AnswerReader(limit)
+        self._reader = AnswerReader(limit, on_body)
         self._answer = self._loop.create_future()
         timer = self._loop.call_later(seconds, self._fail, ServerFaultError(f"no whole answer within {seconds:g} s"))
         try:
@@ -57,13 +62,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; asyncio calls this."""
-        if self._reader is None:
-            self.abort()  # nothing was asked
+        if self._reader is None or self._answer is None or self._answer.done():
+            self.abort()  # nothing was asked, or nothing more
             return
         try:
             answer = self._reader.feed(data)
-        except ServerFaultError as fault:
-            self._fail(fault)
+        except Exception as error:  # of `on_body`, too
+            self._fail(error)
             return
         if answer is not None:
             self._give(answer)
@@ -78,13 +83,13 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._give(self._reader.end())
-        except ServerFaultError as fault:
+        except Exception as fault:
             self._fail(fault)
 
     def _give(self, answer: Answer) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
 
-    def _fail(self, fault: ServerFaultError) -> None:
+    def _fail(self, fault: Exception) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(fault)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
-from agentic_rl.rollout.engines.base import Completion, PromptTooLongError, SamplingParams
+from agentic_rl.rollout.engines.base import Completion, OnTokens, PromptTooLongError, SamplingParams
 from agentic_rl.rollout.engines.exactness import require_exact
 from agentic_rl.rollout.engines.http_answers import most_bytes, read_answer, write_body
 from agentic_rl.rollout.engines.http_faults import Backoff, NoServerError, ServerFaultError
 from agentic_rl.rollout.engines.http_pool import ServerPool
 from agentic_rl.rollout.engines.http_prefill import Prefill
 from agentic_rl.rollout.engines.http_servers import Server, server_urls
+from agentic_rl.rollout.engines.http_stream import AnswerStream
 from agentic_rl.rollout.engines.http_wire import Wire
 from agentic_rl.rollout.engines.requests import check_sampling
 
@@ -106,9 +108,16 @@ class HttpEngine:
         return [server for pool in self._pools for server in pool.servers]
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Continue `prompt` on the session's server; see `Engine.generate`.
+
+        With `on_tokens`, answers are streamed, and a try that fails after its first tokens is gone on with from there.
 
         Raises:
             PromptTooLongError: the prompt has `max_model_len` tokens or more.
@@ -119,9 +128,12 @@ class HttpEngine:
             EngineClosedError: the engine is closed.
         """
         sampling = self._checked(prompt, sampling)
+        stream = None if on_tokens is None else AnswerStream(prompt, sampling, on_tokens)
         for tries in count(1):
             try:
-                return await self._try(prompt, sampling, session)
+                if stream is None:
+                    return await self._try(prompt, sampling, session)
+                return await self._try_stream(stream, session)
             except NoServerError:
                 raise
             except ServerFaultError as fault:
@@ -149,15 +161,32 @@ class HttpEngine:
         return [self._pool] if self._prefill is None else [self._pool, self._prefill.pool]
 
     async def _try(self, prompt: Sequence[int], sampling: SamplingParams, session: str | None) -> Completion:
+        server, request = await self._prepared(prompt, sampling, session)
+        payload = await self._pool.post(server, **request)
+        return self._judged(server, lambda: read_answer(payload, prompt, sampling))
+
+    async def _try_stream(self, stream: AnswerStream, session: str | None) -> Completion:
+        if stream.ended:  # by the last token that came, before the try failed
+            return stream.completion()
+        server, request = await self._prepared(*stream.rest(), session, stream=True)
+        await self._pool.post(server, **request, on_body=stream.feed)
+        return self._judged(server, stream.completion)
+
+    async def _prepared(
+        self, prompt: Sequence[int], sampling: SamplingParams, session: str | None, **options: Any
+    ) -> tuple[Server, dict[str, Any]]:
+        """Return the server to ask, and what `ServerPool.post` takes."""
         more = {} if self._prefill is None else await self._prefill.read(prompt, sampling, session)
         server = await self._pool.choose(session)
         if self._exact:
             require_exact(sampling, server.url, processed=server.processed_logprobs)
         request_id = str(more.pop("request_id", ""))
-        body = write_body(str(self._pool.model), prompt, sampling, **more)
-        payload = await self._pool.post(server, body, limit=most_bytes(prompt, sampling), request_id=request_id)
+        body = write_body(str(self._pool.model), prompt, sampling, **more, **options)
+        return server, {"body": body, "limit": most_bytes(prompt, sampling), "request_id": request_id}
+
+    def _judged(self, server: Server, read: Callable[[], Completion]) -> Completion:
         try:
-            completion = read_answer(payload, prompt, sampling)
+            completion = read()
         except ServerFaultError as fault:
             self._pool.failed(server, fault)
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agentic_rl.rollout.engines.base import EngineClosedError
 from agentic_rl.rollout.engines.http_checks import CHECK_SECONDS, check
@@ -80,8 +80,18 @@ class ServerPool:
             raise EngineClosedError("the engine is closed")
         return await self._servers.choose(session, self._patience)
 
-    async def post(self, server: Server, body: bytes, *, limit: int, request_id: str = "") -> bytes:
+    async def post(
+        self,
+        server: Server,
+        body: bytes,
+        *,
+        limit: int,
+        request_id: str = "",
+        on_body: Callable[[bytes], None] | None = None,
+    ) -> bytes:
         """Ask a server for a completion; return its answer, which `answered` or `failed` then judges.
+
+        `on_body`: see `Wire.post`.
 
         Raises:
             ServerFaultError: it failed; this is counted.
@@ -92,7 +102,7 @@ class ServerPool:
         server.in_flight += 1
         try:
             return await server.wire.post(
-                _COMPLETIONS, body, limit=limit, seconds=self._try_timeout, request_id=request_id
+                _COMPLETIONS, body, limit=limit, seconds=self._try_timeout, request_id=request_id, on_body=on_body
             )
         except ServerFaultError as fault:
             if self._closed:

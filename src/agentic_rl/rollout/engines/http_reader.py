@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agentic_rl.rollout.engines.http_faults import ServerFaultError
@@ -27,11 +27,13 @@ class Answer:
 class AnswerReader:
     """Reads one answer, whose body has at most `limit` bytes.
 
-    Bodies have a length, come in chunks, or end with the connection (RFC 9112, section 6.3).
+    Bodies have a length, come in chunks, or end with the connection (RFC 9112, section 6.3). `on_body` gets the body of
+    an answer with status 200 as it comes, in place of `Answer.body`; what it raises comes out of `feed`.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, on_body: Callable[[bytes], None] | None = None) -> None:
         self._limit = limit
+        self._on_body = on_body
         self._head: _Head | None = None
         self._bytes = bytearray()
         self._chunks: list[bytes] = []
@@ -100,9 +102,13 @@ class AnswerReader:
                 return None
             if self._bytes[end + 2 + size : end + 4 + size] != b"\r\n":
                 raise ServerFaultError("a chunk of the answer is longer than its size")
-            self._chunks.append(bytes(self._bytes[end + 2 : end + 2 + size]))
+            chunk = bytes(self._bytes[end + 2 : end + 2 + size])
             self._size += size
             del self._bytes[: end + 4 + size]
+            if self._on_body is not None and head.status == 200:
+                self._on_body(chunk)
+            else:
+                self._chunks.append(chunk)
 
     def _after_chunks(self, head: _Head, end: int) -> Answer | None:
         """Read what follows the last chunk: nothing, or further headers, which say nothing that matters here."""
@@ -117,6 +123,9 @@ class AnswerReader:
         return self._whole(head, b"".join(self._chunks), rest=len(self._bytes) > stop)
 
     def _whole(self, head: _Head, body: bytes, *, rest: bool) -> Answer:
+        if self._on_body is not None and head.status == 200 and body:
+            self._on_body(body)
+            body = b""
         return Answer(head.status, head.headers, body, head.keep_alive and not rest)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from agentic_rl.agents.deadline import Deadline
@@ -43,7 +44,16 @@ class Wire:
         self._path = parts.path
         self._headers = "".join(map(_header, headers, headers.values()))
 
-    async def post(self, path: str, body: bytes, *, limit: int, seconds: float, request_id: str = "") -> bytes:
+    async def post(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        limit: int,
+        seconds: float,
+        request_id: str = "",
+        on_body: Callable[[bytes], None] | None = None,
+    ) -> bytes:
         """Send a JSON body; return the body of the answer.
 
         Args:
@@ -52,6 +62,7 @@ class Wire:
             limit: how many bytes the answer may have.
             seconds: how long it may take from being sent to the last byte of its answer.
             request_id: by which the server is to know it.
+            on_body: gets the body as it comes, which is then not returned; what it raises ends the request.
 
         Raises:
             ServerFaultError: it failed, but may work another time.
@@ -59,7 +70,8 @@ class Wire:
         """
         what = f"POST {self._path}{path}"
         async with self._slots:
-            return await self._ask(what, body, limit=limit, seconds=seconds, request_id=request_id)
+            more = _header("X-Request-Id", request_id) if request_id else ""
+            return await self._ask(what, body, limit=limit, seconds=seconds, more=more, on_body=on_body)
 
     async def get(self, path: str, *, limit: int, seconds: float) -> bytes:
         """Fetch an answer, without waiting for other requests; raises as `post` does."""
@@ -72,12 +84,20 @@ class Wire:
         self._open.clear()
         self._idle.clear()
 
-    async def _ask(self, what: str, body: bytes, *, limit: int, seconds: float, request_id: str = "") -> bytes:
-        more = _header("X-Request-Id", request_id) if request_id else ""
+    async def _ask(
+        self,
+        what: str,
+        body: bytes,
+        *,
+        limit: int,
+        seconds: float,
+        more: str = "",
+        on_body: Callable[[bytes], None] | None = None,
+    ) -> bytes:
         head = f"{what} HTTP/1.1\r\n{self._headers}{more}Content-Length: {len(body)}\r\n\r\n"
         connection = self._from_idle() or await self._connected()
         try:
-            answer = await connection.ask(head.encode("latin-1") + body, limit, seconds)
+            answer = await connection.ask(head.encode("latin-1") + body, limit, seconds, on_body)
         except BaseException as error:
             self._open.discard(connection)
             if isinstance(error, ServerFaultError):

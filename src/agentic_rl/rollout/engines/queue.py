@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 
-from agentic_rl.rollout.engines.base import Completion, EngineClosedError, SamplingParams
+from agentic_rl.rollout.engines.base import Completion, EngineClosedError, OnTokens, SamplingParams
 from agentic_rl.rollout.engines.requests import Row, check_prompt, check_sampling
 
 # So many turns of the event loop an agent may need from the end of one call to its next: the call's own task, a
@@ -56,7 +56,12 @@ class QueueEngine(ABC):
         """Forget all rows and free what they hold."""
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Continue `prompt`; see `Engine.generate`."""
         if self._closed:
@@ -69,7 +74,7 @@ class QueueEngine(ABC):
             self._task = None  # that loop was closed over its callers
             self._forget()
         future: asyncio.Future[Completion] = loop.create_future()
-        self._waiting.append(Row(prompt, sampling, session, limit, future))
+        self._waiting.append(Row(prompt, sampling, session, limit, future, on_tokens=on_tokens))
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._work())
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from agentic_rl.rollout.engines.base import Completion, PromptTooLongError, SamplingParams
+from agentic_rl.rollout.engines.base import Completion, OnTokens, PromptTooLongError, SamplingParams
 
 
 class Row:
@@ -16,6 +16,7 @@ class Row:
         "future",
         "limit",
         "logprobs",
+        "on_tokens",
         "prompt_length",
         "sampling",
         "session",
@@ -31,6 +32,8 @@ class Row:
         session: str | None,
         limit: int,
         future: asyncio.Future[Completion],
+        *,
+        on_tokens: OnTokens | None = None,
     ) -> None:
         self.tokens = list(prompt)
         """The prompt, then what was sampled."""
@@ -41,6 +44,7 @@ class Row:
         """The row ends when it has that many tokens."""
         self.stop = frozenset(sampling.stop_token_ids)
         self.future = future
+        self.on_tokens = on_tokens
         self.logprobs: list[float] = []
         self.cached = 0
         """The first so many tokens are in the KV cache."""
@@ -56,7 +60,20 @@ class Row:
         """Add a sampled token; true if it was the last one."""
         self.tokens.append(token)
         self.logprobs.append(logprob)
+        if self.on_tokens is not None and not self._told(token, logprob):
+            return True
         return token in self.stop or len(self.tokens) >= self.limit
+
+    def _told(self, token: int, logprob: float) -> bool:
+        """Tell of a token; false if the caller wants no more."""
+        if self.on_tokens is None or self.future.done():
+            return True
+        try:
+            self.on_tokens((token,), (logprob,))
+        except Exception as error:
+            self.future.set_exception(error)
+            return False
+        return True
 
     def finish(self) -> None:
         """Give the caller what was generated, unless it no longer waits."""

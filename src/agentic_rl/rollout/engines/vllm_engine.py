@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
-from agentic_rl.rollout.engines.base import Completion, EngineClosedError, EngineFaultError, SamplingParams
+from agentic_rl.rollout.engines.base import (
+    Completion,
+    EngineClosedError,
+    EngineFaultError,
+    OnTokens,
+    SamplingParams,
+)
 from agentic_rl.rollout.engines.exactness import require_exact
 from agentic_rl.rollout.engines.requests import check_prompt, check_sampling
 
@@ -60,7 +67,12 @@ class VllmEngine:
         return cls(AsyncLLM.from_engine_args(args), processed_logprobs=processed, exact_logprobs=exact_logprobs)
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Continue `prompt`; see `Engine.generate`.
 
@@ -81,7 +93,9 @@ class VllmEngine:
         sampling = replace(sampling, max_tokens=min(sampling.max_tokens, room))
         if self._stale:
             await self._reload()
-        return await self._generated(list(prompt), sampling)
+        if on_tokens is None:
+            return await self._generated(list(prompt), sampling)
+        return await self._streamed(list(prompt), sampling, on_tokens)
 
     def release(self, session: str) -> None:
         """Do nothing: vLLM drops what it has read when it needs the room."""
@@ -107,22 +121,52 @@ class VllmEngine:
                 self._stale = False
 
     async def _generated(self, prompt: list[int], sampling: SamplingParams) -> Completion:
+        async with aclosing(self._outputs(prompt, sampling, "FINAL_ONLY")) as outputs:
+            final = [output async for output in outputs][-1]
+        return Completion(*_sampled(final), _reason(final))
+
+    async def _streamed(self, prompt: list[int], sampling: SamplingParams, on_tokens: OnTokens) -> Completion:
+        tokens: list[int] = []
+        logprobs: list[float] = []
+        output: Any = None
+        async with aclosing(self._outputs(prompt, sampling, "DELTA")) as outputs:
+            async for output in outputs:
+                new, values = _sampled(output)
+                tokens += new
+                logprobs += values
+                if new:
+                    on_tokens(new, values)
+        return Completion(tokens, logprobs, _reason(output))
+
+    async def _outputs(self, prompt: list[int], sampling: SamplingParams, kind: str) -> AsyncGenerator[Any, None]:
+        """Give what vLLM says of the one completion; it takes the request back when this is closed early."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        outputs = self._llm.generate({"prompt_token_ids": prompt}, _params(sampling), f"rollout-{next(self._numbers)}")
+        name = f"rollout-{next(self._numbers)}"
         try:
-            final = [output async for output in outputs][-1]  # left early, vLLM takes the request back
+            answers = self._llm.generate({"prompt_token_ids": prompt}, _params(sampling, kind), name)
+            async with aclosing(answers):
+                async for output in answers:
+                    yield output.outputs[0]
         except EngineDeadError as error:
             raise EngineClosedError("vLLM's engine core has died; its own log says why") from error
-        output = final.outputs[0]
-        if output.finish_reason not in ("stop", "length"):
-            raise EngineFaultError(f"vLLM ended a request with {output.finish_reason!r}")
-        tokens = list(output.token_ids)
-        logprobs = [float(step[token].logprob) for step, token in zip(output.logprobs, tokens, strict=True)]
-        return Completion(tokens, logprobs, output.finish_reason)
 
 
-def _params(sampling: SamplingParams) -> Any:
+def _sampled(output: Any) -> tuple[list[int], list[float]]:
+    tokens = list(output.token_ids)
+    if not tokens:
+        return [], []
+    return tokens, [float(step[token].logprob) for step, token in zip(output.logprobs, tokens, strict=True)]
+
+
+def _reason(output: Any) -> Literal["stop", "length"]:
+    reason = output.finish_reason
+    if reason not in ("stop", "length"):
+        raise EngineFaultError(f"vLLM ended a request with {reason!r}")
+    return reason  # type: ignore[no-any-return]  # it has just been looked at
+
+
+def _params(sampling: SamplingParams, kind: str) -> Any:
     import vllm
 
     return vllm.SamplingParams(
@@ -135,5 +179,5 @@ def _params(sampling: SamplingParams) -> Any:
         seed=sampling.seed,
         logprobs=0,
         detokenize=False,
-        output_kind=vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
+        output_kind=vllm.sampling_params.RequestOutputKind[kind],
     )

@@ -266,3 +266,47 @@ def test_a_model_in_training_mode_is_read_without_dropout_and_left_in_it(fresh, 
 def test_the_engine_fits_the_model(tiny) -> None:
     assert isinstance(engine_for(tiny("llama"), max_model_len=16), RaggedEngine)
     assert isinstance(engine_for(tiny("gpt2"), max_model_len=16), GenerateEngine)
+
+
+def test_tokens_are_told_as_they_are_made(model_and_engine, prompts) -> None:
+    _, engine = model_and_engine
+    prompt = prompts(9)[0]
+    events: list[object] = []
+
+    async def main():
+        whole = asyncio.ensure_future(
+            engine.generate(prompt, SamplingParams(12), on_tokens=lambda *news: events.append(news))
+        )
+        for _ in range(60):
+            await asyncio.sleep(0)
+            events.append("the loop runs")
+        return await whole, await engine.generate(prompt, SamplingParams(12))
+
+    told, silent = asyncio.run(main())
+    news = [event for event in events if isinstance(event, tuple)]
+    assert told == silent
+    assert [token for tokens, _ in news for token in tokens] == told.tokens
+    assert [logprob for _, logprobs in news for logprob in logprobs] == told.logprobs
+    assert events.index(news[0]) < events.index("the loop runs", events.index(news[0])) < events.index(news[-1])
+
+
+def test_who_wants_no_more_tokens_ends_a_call_alone(model_and_engine, prompts, together) -> None:
+    _, engine = model_and_engine
+    enough, other = prompts(9, 5)
+    seen: list[int] = []
+
+    def take(tokens, logprobs) -> None:
+        seen.extend(tokens)
+        if len(seen) == 3:
+            raise StopAsyncIteration("enough")
+
+    async def main():
+        calls = (
+            engine.generate(enough, SamplingParams(12), session="a", on_tokens=take),
+            engine.generate(other, SamplingParams(12, seed=1), session="b"),
+        )
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    ended, whole = asyncio.run(main())
+    assert (type(ended), len(seen)) == (StopAsyncIteration, 3)
+    assert whole.tokens == asyncio.run(together(engine, [enough, other]))[1].tokens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,37 +19,12 @@ from agentic_rl.rollout.engines.base import (
 )
 from agentic_rl.rollout.engines.http_engine import HttpEngine
 from agentic_rl.rollout.engines.http_faults import (
-    Backoff,
     ServerFaultError,
     ServerRefusedError,
     ServerUnsuitableError,
 )
 from fake_vllm import FAULTS, FakeServer
-
-PROMPT = [1, 2, 3]
-CALL = Completion([5, 6, 7], [-0.5, -0.625, -0.75], "stop")
-SAMPLING = SamplingParams(max_tokens=16)
-QUICK: dict[str, Any] = {"backoff": Backoff(0.001, 0.05), "try_timeout": 0.2, "check_every": 0.01, "patience": 0.3}
-
-
-def with_servers(*servers: FakeServer, **settings: Any) -> Callable[..., Any]:
-    """Run a test's body with an engine on running servers."""
-
-    def run(body: Callable[[HttpEngine], Awaitable[Any]]) -> Any:
-        async def main() -> Any:
-            for server in servers:
-                await server.start()
-            engine = await HttpEngine.connect([server.url for server in servers], **{**QUICK, **settings})
-            try:
-                return await body(engine)
-            finally:
-                await engine.close()
-                for server in servers:
-                    await server.stop()
-
-        return asyncio.run(main())
-
-    return run
+from http_doubles import CALL, PROMPT, QUICK, SAMPLING, failing, with_servers
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -58,11 +33,6 @@ async def until(condition: Callable[[], bool]) -> None:
             return
         await asyncio.sleep(0.005)
     raise AssertionError("it did not come true within 5 s")
-
-
-def failing(*faults: str) -> Callable[[int, bytes], str]:
-    """The check at the start works; then each request meets the next fault, and later ones none."""
-    return lambda number, body: faults[number - 1] if 0 < number <= len(faults) else ""
 
 
 def test_token_ids_go_out_and_come_back_with_their_logprobs() -> None:

@@ -29,16 +29,14 @@ class Waiting(ScriptedEngine):
         self.asked = asyncio.Event()
         self.cancelled = 0
 
-    async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
-    ) -> Completion:
+    async def generate(self, prompt: Sequence[int], sampling: SamplingParams, **options: Any) -> Completion:
         self.asked.set()
         try:
             await self.go.wait()
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        return await super().generate(prompt, sampling, session=session)
+        return await super().generate(prompt, sampling, **options)
 
 
 def failing(error: Exception) -> ScriptedEngine:

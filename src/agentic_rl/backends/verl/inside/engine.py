@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import uuid4
 
-from agentic_rl.rollout.engines.base import Completion, EngineClosedError, PromptTooLongError, SamplingParams
+from agentic_rl.rollout.engines.base import (
+    Completion,
+    EngineClosedError,
+    OnTokens,
+    PromptTooLongError,
+    SamplingParams,
+)
 
 
 @dataclass
@@ -49,9 +55,16 @@ class VerlEngine:
         self._name = uuid4().hex  # sessions of other workers go to the same servers
 
     async def generate(
-        self, prompt: Sequence[int], sampling: SamplingParams, *, session: str | None = None
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        *,
+        session: str | None = None,
+        on_tokens: OnTokens | None = None,
     ) -> Completion:
         """Continue `prompt`; the calls of one session go to one server, which has their prefix in its cache.
+
+        verl hands answers over whole, so `on_tokens` is called once.
 
         Raises:
             PromptTooLongError: the prompt leaves no room in the model's context.
@@ -71,7 +84,10 @@ class VerlEngine:
         served = SERVED.get()
         if served is not None:
             served.count(output.extra_fields, time.perf_counter() - begun)
-        return _completion(output, sampling, limit)
+        completion = _completion(output, sampling, limit)
+        if on_tokens is not None:
+            on_tokens(completion.tokens, completion.logprobs)
+        return completion
 
     def release(self, session: str) -> None:
         """Nothing to do: the servers forget the oldest prefixes themselves."""
