@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agentic_rl.backends.verl.composition import compose
-from agentic_rl.backends.verl.installation import Installation, installed
 from agentic_rl.config.flat import FlatConfig
 from agentic_rl.config.load import load
+from agentic_rl.config.verl_native.installation import Installation, installed
 
 HAS_VERL = find_spec("verl") is not None
 BASE: dict[str, Any] = {

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from agentic_rl.backends.verl.composition import TEMPLATE, compose
-from agentic_rl.backends.verl.installation import Installation, installed
-from agentic_rl.backends.verl.native_rules import native_facts, native_problems
+from agentic_rl.config.verl_native.installation import Installation, installed
+from agentic_rl.config.verl_native.native_rules import native_facts, native_problems
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{name}" for name in ("actor", "rollout", "ref", "model"))
 SOUND: dict[str, Any] = {

@@ -22,13 +22,13 @@ def all_pages() -> dict[str, Page]:
     """Every code with its page, in the order of the codes."""
     import agentic_rl.backends.findings
     import agentic_rl.backends.verl.findings
-    import agentic_rl.backends.verl.native_rules
     import agentic_rl.config.agent_file
     import agentic_rl.config.artifacts
     import agentic_rl.config.batch
     import agentic_rl.config.flat.artifact_registry
     import agentic_rl.config.flat.mindspeed_rules
     import agentic_rl.config.secure_paths
+    import agentic_rl.config.verl_native.native_rules
     import agentic_rl.data.pages  # noqa: F401 - imported for the pages they register
 
     return dict(sorted(PAGES.items()))

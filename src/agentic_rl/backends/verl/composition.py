@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentic_rl.backends.errors import BackendUnavailableError, NativeConfigError
-from agentic_rl.backends.verl.installation import Installation, installed
+from agentic_rl.config.verl_native.installation import Installation, installed
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

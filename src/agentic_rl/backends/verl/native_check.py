@@ -9,13 +9,13 @@ from typing import Any
 from agentic_rl.backends.verl.composition import TEMPLATE, compose
 from agentic_rl.backends.verl.data_agents import check_agents
 from agentic_rl.backends.verl.findings import NOT_VALIDATED, REFUSED, UNKNOWN_KEY
-from agentic_rl.backends.verl.installation import Installation
-from agentic_rl.backends.verl.native_rules import native_facts, native_problems
 from agentic_rl.backends.verl.refusals import NoVerdictError, Refusal, refusals
 from agentic_rl.backends.verl.translation import translate
-from agentic_rl.backends.verl.unknown_keys import unknown_keys
 from agentic_rl.config.diagnostics import Finding, Severity
 from agentic_rl.config.load import Loaded
+from agentic_rl.config.verl_native.installation import Installation
+from agentic_rl.config.verl_native.native_rules import native_facts, native_problems
+from agentic_rl.config.verl_native.unknown_keys import unknown_keys
 
 WHOLE = "train_backend"
 """Where findings stand that are about no key of ours."""

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agentic_rl.backends.verl.installation import SUPPORTED, Installation
+from agentic_rl.backends.verl.installation import SUPPORTED
 from agentic_rl.backends.verl.mapping import ALWAYS, BY_DEVICE, TABLE, Entry, Fixed, Native, Setting
 from agentic_rl.config.flat.schema import FlatConfig
 from agentic_rl.config.flat.verl import VerlSection
+from agentic_rl.config.verl_native.installation import Installation
 
 _INTRODUCTION = f"""# The mapping to verl
 

@@ -13,10 +13,10 @@ from agentic_rl.backends.verl.composition import TEMPLATE, compose
 from agentic_rl.backends.verl.findings import NATIVE_KEY, finding
 from agentic_rl.backends.verl.hydra_text import hydra_text
 from agentic_rl.backends.verl.inside.names import AGENT_LOOP
-from agentic_rl.backends.verl.installation import Installation, installed
 from agentic_rl.backends.verl.mapping import AGENT_LOOP_WORKERS, ALWAYS, BY_DEVICE, TABLE, Setting, uses_critic
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.schema import FlatConfig
+from agentic_rl.config.verl_native.installation import Installation, installed
 from agentic_rl.machine.devices import accelerator
 
 if TYPE_CHECKING:

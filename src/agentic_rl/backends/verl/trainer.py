@@ -20,14 +20,16 @@ from agentic_rl.backends.run_trainer import (
     keep_evaluation,
 )
 from agentic_rl.backends.unavailable import plan_without
-from agentic_rl.backends.verl import description, installation, job
+from agentic_rl.backends.verl import description, job
 from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import VerlRunFolder, opened
+from agentic_rl.backends.verl.installation import check_installation
 from agentic_rl.backends.verl.mapping import verl_section
 from agentic_rl.backends.verl.rendering import check_template, overrides, render, resolved_device
 from agentic_rl.backends.verl.reports import Reports
 from agentic_rl.config.diagnostics import Finding
+from agentic_rl.config.verl_native.installation import installed
 from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
         section = verl_section(loaded.require())
         super().__init__(loaded, section)
         self._section = section
-        self._installation = installation.installed()
+        self._installation = installed()
 
     def plan(self) -> Plan:
         """Say what `fit` would do; where verl is missing or would refuse, what is known all the same."""
@@ -126,7 +128,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
 
     def _findings(self) -> Iterator[Finding]:
         """Packages, keys that the installed verl lacks, and the native configuration as verl judges it."""
-        found = installation.check_installation(self._installation, resolved_device(self._config))
+        found = check_installation(self._installation, resolved_device(self._config))
         if not _refuses(found):
             found += check_template(self._config, installation=self._installation)
         yield from found

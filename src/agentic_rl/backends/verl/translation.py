@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from agentic_rl.backends.verl.mapping import TABLE
-from agentic_rl.backends.verl.native_rules.facts import ACTOR, REF, flattened
+from agentic_rl.config.verl_native.native_rules.facts import ACTOR, REF, flattened
 
 DRIVER = "driver"
 """The step of verl's own checks that is about the whole configuration."""

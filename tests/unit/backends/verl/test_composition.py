@@ -6,7 +6,7 @@ import pytest
 
 from agentic_rl.backends.errors import BackendUnavailableError, NativeConfigError
 from agentic_rl.backends.verl.composition import MEGATRON_TEMPLATE, compose
-from agentic_rl.backends.verl.installation import Installation
+from agentic_rl.config.verl_native.installation import Installation
 from verl_doubles import HAS_VERL, loaded_by
 
 pytestmark = pytest.mark.verl

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.backends.verl.installation import Installation, Range, check_installation, installed, numbers
+from agentic_rl.backends.verl.installation import Range, check_installation
+from agentic_rl.config.verl_native.installation import Installation, installed, numbers
 from verl_doubles import HAS_VERL, loaded_by
 
 GPU = Installation(
@@ -80,7 +81,7 @@ def test_range() -> None:
 
 
 def test_nothing_is_imported_to_look() -> None:
-    code = "from agentic_rl.backends.verl.installation import installed; installed()"
+    code = "from agentic_rl.config.verl_native.installation import installed; installed()"
     assert not loaded_by(code) & {"verl", "ray", "vllm", "torch", "transformers", "hydra", "omegaconf"}
 
 

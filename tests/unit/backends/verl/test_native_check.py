@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from agentic_rl.backends.verl import native_check
-from agentic_rl.backends.verl.installation import installed
 from agentic_rl.backends.verl.native_check import findings, native_findings
 from agentic_rl.backends.verl.refusals import NoVerdictError, Refusal
 from agentic_rl.backends.verl.rendering import render
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.load import Loaded, load
+from agentic_rl.config.verl_native.installation import installed
 from artifact_doubles import write_model
 from verl_doubles import BASE, HAS_VERL
 from verl_native import ACTOR, ROLLOUT, native

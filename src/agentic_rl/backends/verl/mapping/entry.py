@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from agentic_rl.backends.verl.installation import Installation
 from agentic_rl.config.flat.schema import FlatConfig
 from agentic_rl.config.flat.verl import VerlSection
+from agentic_rl.config.verl_native.installation import Installation
 
 Kind = Literal["native", "adapter", "dead"]
 Engine = Literal["any", "fsdp", "megatron"]

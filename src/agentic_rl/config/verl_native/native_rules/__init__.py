@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentic_rl.backends.verl.native_rules.batch_rules import BATCH_RULES
-from agentic_rl.backends.verl.native_rules.context_rules import CONTEXT_RULES
-from agentic_rl.backends.verl.native_rules.engine_rules import ENGINE_RULES
-from agentic_rl.backends.verl.native_rules.facts import native_facts
-from agentic_rl.backends.verl.native_rules.loss_rules import LOSS_RULES
-from agentic_rl.backends.verl.native_rules.trainer_rules import TRAINER_RULES
-from agentic_rl.backends.verl.native_rules.value_rules import VALUE_RULES
 from agentic_rl.config.rules import Facts, Problem, Rule, run
+from agentic_rl.config.verl_native.native_rules.batch_rules import BATCH_RULES
+from agentic_rl.config.verl_native.native_rules.context_rules import CONTEXT_RULES
+from agentic_rl.config.verl_native.native_rules.engine_rules import ENGINE_RULES
+from agentic_rl.config.verl_native.native_rules.facts import native_facts
+from agentic_rl.config.verl_native.native_rules.loss_rules import LOSS_RULES
+from agentic_rl.config.verl_native.native_rules.trainer_rules import TRAINER_RULES
+from agentic_rl.config.verl_native.native_rules.value_rules import VALUE_RULES
 
 __all__ = ["NATIVE_RULES", "native_facts", "native_problems"]
 

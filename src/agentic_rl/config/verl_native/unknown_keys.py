@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from agentic_rl.backends.verl.dataclass_fields import dataclass_fields
+from agentic_rl.config.verl_native.dataclass_fields import dataclass_fields
 
 TARGET = "_target_"
 FREE_FORM = frozenset(

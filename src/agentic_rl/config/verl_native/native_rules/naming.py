@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from agentic_rl.backends.verl.native_rules.facts import MODEL
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem
+from agentic_rl.config.verl_native.native_rules.facts import MODEL
 
 
 def unknown_name(facts: Facts, key: str, family: str, what: str, consequence: str) -> Iterator[Problem]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentic_rl.backends.verl.native_rules.facts import ACTOR, ROLLOUT, number, whole
-from agentic_rl.backends.verl.native_rules.naming import unknown_name
 from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
+from agentic_rl.config.verl_native.native_rules.facts import ACTOR, ROLLOUT, number, whole
+from agentic_rl.config.verl_native.native_rules.naming import unknown_name
 
 TRAINER_RULES: list[Rule] = []
 

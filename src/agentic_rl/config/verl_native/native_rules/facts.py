@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentic_rl.backends.verl.installation import Installation
-from agentic_rl.backends.verl.registered_names import registered_names
 from agentic_rl.config.rules import Facts, MissingFactError
+from agentic_rl.config.verl_native.installation import Installation
+from agentic_rl.config.verl_native.registered_names import registered_names
 
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"

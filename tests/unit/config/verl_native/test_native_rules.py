@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from agentic_rl.backends.verl.composition import MEGATRON_TEMPLATE
-from agentic_rl.backends.verl.native_rules import NATIVE_RULES
+from agentic_rl.config.verl_native.native_rules import NATIVE_RULES
 from verl_doubles import HAS_VERL
 from verl_native import ACTOR, MODEL, ROLLOUT, broken
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from agentic_rl.backends.verl.native_rules.facts import (
+from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.flat.nearest import multiples
+from agentic_rl.config.flat.wording import show
+from agentic_rl.config.rules import Facts, Problem, Rule, rule
+from agentic_rl.config.verl_native.native_rules.facts import (
     ACTOR,
     REF,
     ROLLOUT,
@@ -15,10 +19,6 @@ from agentic_rl.backends.verl.native_rules.facts import (
     uses_reference,
     whole,
 )
-from agentic_rl.config.diagnostics import Severity
-from agentic_rl.config.flat.nearest import multiples
-from agentic_rl.config.flat.wording import show
-from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 BATCH_RULES: list[Rule] = []
 

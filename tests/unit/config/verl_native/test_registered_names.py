@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.backends.verl import registered_names as module
-from agentic_rl.backends.verl.installation import installed
-from agentic_rl.backends.verl.registered_names import KNOWN, registered_names
+from agentic_rl.config.verl_native import registered_names as module
+from agentic_rl.config.verl_native.installation import installed
+from agentic_rl.config.verl_native.registered_names import KNOWN, registered_names
 from verl_doubles import HAS_VERL
 
 ALGORITHMS = """

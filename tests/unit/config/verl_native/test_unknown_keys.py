@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agentic_rl.backends.verl.composition import compose
-from agentic_rl.backends.verl.dataclass_fields import dataclass_fields
-from agentic_rl.backends.verl.installation import installed
-from agentic_rl.backends.verl.unknown_keys import UnknownKey, unknown_keys
+from agentic_rl.config.verl_native.dataclass_fields import dataclass_fields
+from agentic_rl.config.verl_native.installation import installed
+from agentic_rl.config.verl_native.unknown_keys import UnknownKey, unknown_keys
 from verl_doubles import HAS_VERL
 
 needs_verl = pytest.mark.skipif(not HAS_VERL, reason="verl is not installed")
