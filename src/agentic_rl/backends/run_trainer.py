@@ -9,7 +9,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from agentic_rl.backends.agent_environment import variables_of, words_about_sandbox
 from agentic_rl.backends.base import Trainer, TrainResult
@@ -20,7 +20,6 @@ from agentic_rl.config.diagnostics import ConfigError, Finding, Report
 from agentic_rl.tracking import Tracker, console_tracker, log_lines_to
 
 if TYPE_CHECKING:
-    from agentic_rl.config.flat.training import TrainingKeys
     from agentic_rl.config.load import Loaded
 
 Folder = TypeVar("Folder", bound=RunFolder)
@@ -35,16 +34,29 @@ class Session(Generic[Folder]):
     interrupts: Interrupts
 
 
+class Named(Protocol):
+    """What a run is called."""
+
+    @property
+    def project_name(self) -> str:
+        """The first part of its path."""
+        ...
+
+    @property
+    def experiment_name(self) -> str:
+        """The second."""
+        ...
+
+
 class RunTrainer(Trainer, Generic[Folder]):
     """Trains in `checkpoints/<project>/<experiment>`, which one process holds at a time."""
 
     stopping: ClassVar[str]
     """What the first Ctrl-C does."""
 
-    def __init__(self, loaded: Loaded, section: TrainingKeys) -> None:
+    def __init__(self, loaded: Loaded, named: Named) -> None:
         super().__init__(loaded)
-        self._config = loaded.require()
-        self._keys = section
+        self._named = named
         self._report: Report | None = None
 
     def check(self) -> Report:
@@ -79,7 +91,7 @@ class RunTrainer(Trainer, Generic[Folder]):
 
     @property
     def _path(self) -> Path:
-        return run_path(self._keys.project_name, self._keys.experiment_name)
+        return run_path(self._named.project_name, self._named.experiment_name)
 
     @contextlib.contextmanager
     def _session(
@@ -107,7 +119,7 @@ class RunTrainer(Trainer, Generic[Folder]):
         try:
             from agentic_rl.tracking.curve import draw
 
-            title = f"{self._keys.project_name} / {self._keys.experiment_name}"
+            title = f"{self._named.project_name} / {self._named.experiment_name}"
             drawn = draw(path / METRICS, path / CURVE, title)
         except (ImportError, OSError) as error:
             session.console.note(f"warning: no learning curve: {error}")
@@ -115,7 +127,9 @@ class RunTrainer(Trainer, Generic[Folder]):
         return f"; learning curve: {path / CURVE}" if drawn else ""
 
     def _placed(self, found: Finding) -> Finding:
-        """Add where the finding's key stands in the file."""
+        """Add where the finding's key stands in the file, if it has no place yet."""
+        if found.file:
+            return found
         place = self.loaded.document.places.get(found.key)
         if place is None:
             return found

@@ -44,7 +44,8 @@ class LocalTrainer(RunTrainer[LocalRunFolder]):
     stopping = "stopping after the last whole step"
 
     def __init__(self, loaded: Loaded) -> None:
-        self._section = local_section(loaded.require())
+        self._config = loaded.require()
+        self._section = local_section(self._config)
         super().__init__(loaded, self._section)
 
     def plan(self) -> Plan:

@@ -6,36 +6,36 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from agentic_rl.backends.verl.findings import UNKNOWN_AGENT, finding
+from agentic_rl.backends.verl.run import VerlRun
 from agentic_rl.config.agent_names import is_known_agent, known_agents
 from agentic_rl.config.artifacts.json_file import NotUsableError
 from agentic_rl.config.artifacts.parquet_file import OutOfBoundsError, ParquetData
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.wording import show
-from agentic_rl.config.load import Loaded
 from agentic_rl.config.secure_paths import CheckedPath
 
 COLUMN = "agent_name"
-FILES = ("verl.train_files", "verl.val_files")
 _MOST_ROWS = 1 << 20
 _MOST_NAMES = 64
 
 
-def agents_of_data(loaded: Loaded) -> dict[str, list[str]]:
+def agents_of_data(run: VerlRun) -> dict[str, list[str]]:
     """Key of each data file -> the different agents that its rows name, in the order of the file; empty without any.
 
     Files that can't be read have findings of their own already, and count as without agents.
     """
-    return {key: _names(loaded.checked[key]) for key in FILES if key in loaded.checked}
+    checked = run.loaded.checked
+    return {key: _names(checked[key]) for key in run.data_keys if key in checked}
 
 
-def check_agents(loaded: Loaded) -> Iterator[Finding]:
+def check_agents(run: VerlRun) -> Iterator[Finding]:
     """Agents that rows name and that nobody knows. The configured one is known, be it a file's or a name's."""
-    configured = loaded.values.get("agent_name")
-    for key, names in agents_of_data(loaded).items():
+    configured = run.agent_name
+    for key, names in agents_of_data(run).items():
         unknown = [name for name in names if name != configured and not is_known_agent(name)]
         if not unknown:
             continue
-        known = sorted({*known_agents(), *([configured] if configured else [])})
+        known = sorted({*known_agents(), configured})
         near = get_close_matches(unknown[0], known, 1)
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         message = f"rows name the agent {show(unknown[0])}{more} in {COLUMN}, which nobody registered"

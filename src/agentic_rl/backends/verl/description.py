@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.base import Plan
-from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, TRAJECTORIES, VERSIONS, run_path
+from agentic_rl.backends.run_folder import CONFIG, CURVE, METRICS, TENSORBOARD, TRAJECTORIES, VERSIONS
 from agentic_rl.backends.verl.checkpoints import Checkpoint
-from agentic_rl.backends.verl.cluster import ADDRESS, named_address
+from agentic_rl.backends.verl.environment import ADDRESS, named_address
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE
-from agentic_rl.backends.verl.job import total_steps
-from agentic_rl.backends.verl.mapping import verl_section
+from agentic_rl.backends.verl.job import evaluates_only, total_steps
+from agentic_rl.backends.verl.run import EVERY
 from agentic_rl.config.memory import estimate, why_no_estimate
 
 if TYPE_CHECKING:
-    from agentic_rl.config.flat import FlatConfig, VerlSection
-    from agentic_rl.config.load import Loaded
+    from agentic_rl.backends.verl.run import VerlRun
 
 
 def describe(
-    loaded: Loaded,
+    run: VerlRun,
     native: Mapping[str, Any],
     given: Sequence[str],
     environment: Mapping[str, str],
@@ -30,32 +29,34 @@ def describe(
     """The plan of a run from `checkpoint`.
 
     Args:
-        loaded: the checked file.
+        run: the checked file.
         native: verl's complete configuration, which `agentic-rl render` prints.
         given: what of it is not verl's own default, as overrides; the plan shows these.
         environment: the variables of the job's processes.
         checkpoint: where the run begins; None: at the beginning.
     """
-    config, section = loaded.require(), verl_section(loaded.require())
-    folder = run_path(section.project_name, section.experiment_name)
     written = [METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, AGENT_LOOPS, NATIVE]
-    written += [TENSORBOARD] * config.use_tensorboard
-    known = {**loaded.values, **loaded.facts}
+    written += [TENSORBOARD] * ("tensorboard" in native["trainer"]["logger"])
+    writes = [str(run.folder / name) for name in [*written, "global_step_N"]]
     return Plan(
         backend="verl",
-        steps=_steps(loaded, checkpoint),
+        steps=_steps(run, native, checkpoint),
         native_configuration=dict(_split(one) for one in given),
         environment=environment,
-        processes=_processes(config, section, native),
-        devices=[
-            f"{config.num_gpus_per_node} ({native['trainer']['device']}) on each of "
-            f"{section.nnodes} node{'s' * (section.nnodes > 1)}"
-        ],
-        memory=estimate(known),
-        no_memory=why_no_estimate(known),
-        reads=[checked.path for checked in loaded.checked.values()],
-        writes=[str(folder / name) for name in [*written, "global_step_N"]],
+        processes=_processes(run, native),
+        devices=[devices(native)],
+        memory=estimate(run.known),
+        no_memory=why_no_estimate(run.known),
+        reads=[checked.path for checked in run.loaded.checked.values()],
+        writes=[*writes, run.limits.trajectories] if run.limits.trajectories else writes,
     )
+
+
+def devices(native: Mapping[str, Any]) -> str:
+    """How many, of which kind, on how many nodes."""
+    trainer = native["trainer"]
+    nodes = trainer["nnodes"]
+    return f"{trainer['n_gpus_per_node']} ({trainer['device']}) on each of {nodes} node{'s' * (nodes > 1)}"
 
 
 def _split(override: str) -> tuple[str, str]:
@@ -63,17 +64,20 @@ def _split(override: str) -> tuple[str, str]:
     return name, value
 
 
-def _processes(config: FlatConfig, section: VerlSection, native: Mapping[str, Any]) -> list[str]:
-    devices = config.num_gpus_per_node * section.nnodes
-    engines = devices // config.infer_tensor_parallel_size
-    refers = section.use_kl_loss or config.use_kl_in_reward
-    loops = native["actor_rollout_ref"]["rollout"]["agent"]["num_workers"]
+def _processes(run: VerlRun, native: Mapping[str, Any]) -> list[str]:
+    trainer, rollout = native["trainer"], native["actor_rollout_ref"]["rollout"]
+    workers = trainer["n_gpus_per_node"] * trainer["nnodes"]
+    parallel = rollout["tensor_model_parallel_size"]
+    engines = workers // parallel
+    refers = native["actor_rollout_ref"]["actor"]["use_kl_loss"] or native["algorithm"]["use_kl_in_reward"]
+    loops = rollout["agent"]["num_workers"]
+    in_flight = run.rollouts(1).n_parallel_agents
     return [
-        _ray(section.nnodes),
+        _ray(trainer["nnodes"]),
         "1 task runner (verl's trainer)",
-        f"{devices} worker{'s' * (devices > 1)} (actor{', reference' * refers}, one a device)",
-        f"{engines} vLLM engine{'s' * (engines > 1)} with tensor parallelism {config.infer_tensor_parallel_size}",
-        f"{loops} agent loop worker{'s' * (loops > 1)}, {config.n_parallel_agents} rollouts in flight in all",
+        f"{workers} worker{'s' * (workers > 1)} (actor{', reference' * bool(refers)}, one a device)",
+        f"{engines} vLLM engine{'s' * (engines > 1)} with tensor parallelism {parallel}",
+        f"{loops} agent loop worker{'s' * (loops > 1)}, {in_flight} rollouts in flight in all",
     ]
 
 
@@ -86,24 +90,52 @@ def _ray(nodes: int) -> str:
     return "Ray: one of its own on 127.0.0.1"
 
 
-def _steps(loaded: Loaded, checkpoint: Checkpoint | None) -> list[str]:
-    config, section = loaded.require(), verl_section(loaded.require())
-    total, done = total_steps(loaded), checkpoint.step if checkpoint else 0
-    begin = f"go on from {checkpoint.path} at step {done}" if checkpoint else "begin: there is no checkpoint"
-    evaluation = f"evaluate on {section.val_files}, {section.val_batch_size} prompts at a time"
-    if config.evaluates_only:
+def _steps(run: VerlRun, native: Mapping[str, Any], checkpoint: Checkpoint | None) -> list[str]:
+    trainer, data = native["trainer"], native["data"]
+    total, done = total_steps(run, native), checkpoint.step if checkpoint else 0
+    begin = f"go on from {checkpoint.path} at step {done}" if checkpoint else _beginning(run)
+    evaluation = f"evaluate on {held_out(native)}{_at_a_time(data)}"
+    if evaluates_only(native):
         return [begin, evaluation]
     if total is not None and done >= total:
         return [f"nothing: already finished, {checkpoint.path if checkpoint else ''} has all {total} steps"]
-    samples = section.train_batch_size * config.rollout_n
     count = "as many steps as the data gives" if total is None else f"{total - done} steps"
     return [
         begin,
-        *([f"{evaluation}, before the first step"] if config.evaluates_before_training else []),
-        f"train {count}; each rolls out {section.train_batch_size} prompts {config.rollout_n} times "
-        f"({samples} rollouts) and updates the policy by mini batches of "
-        f"{section.effective_ppo_mini_batch_size} prompts",
-        *([f"evaluate every {section.test_freq} steps and after the last"] if section.test_freq > 0 else []),
-        f"write a checkpoint ({', '.join(section.ckpt_content)}) every {section.save_freq} steps and after the last; "
-        f"keep the newest {config.keep_checkpoints}",
+        *([f"{evaluation}, before the first step"] if trainer["val_before_train"] else []),
+        f"train {count}; {_one_step(native)}",
+        *([f"evaluate every {trainer['test_freq']} steps and after the last"] if trainer["test_freq"] > 0 else []),
+        _saving(run, native),
     ]
+
+
+def _beginning(run: VerlRun) -> str:
+    return "begin: there is no checkpoint" if run.resumes else "begin: resume_mode is disable"
+
+
+def held_out(native: Mapping[str, Any]) -> str:
+    """The held-out data, in words."""
+    files = native["data"]["val_files"]
+    return ", ".join(map(str, files)) if isinstance(files, (list, tuple)) else str(files)
+
+
+def _at_a_time(data: Mapping[str, Any]) -> str:
+    size = data.get("val_batch_size")
+    return f", {size} prompts at a time" if size else ", all prompts at once"
+
+
+def _one_step(native: Mapping[str, Any]) -> str:
+    prompts, copies = native["data"]["train_batch_size"], native["actor_rollout_ref"]["rollout"]["n"]
+    return (
+        f"each rolls out {prompts} prompts {copies} times ({prompts * copies} rollouts) and updates the policy by "
+        f"mini batches of {native['actor_rollout_ref']['actor']['ppo_mini_batch_size']} prompts"
+    )
+
+
+def _saving(run: VerlRun, native: Mapping[str, Any]) -> str:
+    frequency = native["trainer"]["save_freq"]
+    if frequency <= 0:
+        return "write no checkpoint (save_freq -1)"
+    parts = ", ".join(native["actor_rollout_ref"]["actor"]["checkpoint"]["save_contents"])
+    kept = f"keep the newest {run.limits.keep_checkpoints}" if run.limits.keep_checkpoints < EVERY else "keep all"
+    return f"write a checkpoint ({parts}) every {frequency} steps and after the last; {kept}"

@@ -5,33 +5,34 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from agentic_rl.backends.agent_environment import variables_of
+from agentic_rl.backends.verl.agent_loop_file import entries
 from agentic_rl.backends.verl.checkpoints import Checkpoint
-from agentic_rl.backends.verl.cluster import Demand
 from agentic_rl.backends.verl.data_agents import agents_of_data
+from agentic_rl.backends.verl.demand import demand_of
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE, VerlRunFolder
 from agentic_rl.backends.verl.inside.job import JobOptions
 from agentic_rl.backends.verl.launch import Job
-from agentic_rl.backends.verl.mapping import verl_section
-from agentic_rl.backends.verl.rendering import agent_loops
-
-if TYPE_CHECKING:
-    from agentic_rl.config.load import Loaded
+from agentic_rl.backends.verl.run import VerlRun, train_rows
 
 
-def total_steps(loaded: Loaded) -> int | None:
+def total_steps(run: VerlRun, native: Mapping[str, Any]) -> int | None:
     """The steps of the whole run as verl counts them; None where the rows of the data are not known."""
-    section = loaded.require().verl
-    rows = loaded.facts.get("@train.rows")
-    if section is None or rows is None:
+    rows = train_rows(run)
+    if rows is None:
         return None
-    possible: int = rows // section.train_batch_size * section.total_epochs
-    return min(possible, section.total_training_steps or possible)
+    possible: int = rows // native["data"]["train_batch_size"] * native["trainer"]["total_epochs"]
+    return min(possible, native["trainer"]["total_training_steps"] or possible)
+
+
+def evaluates_only(native: Mapping[str, Any]) -> bool:
+    """Whether nothing is trained."""
+    return bool(native["trainer"]["val_only"])
 
 
 def resuming(native: Mapping[str, Any], checkpoint: Checkpoint | None) -> dict[str, Any]:
@@ -50,29 +51,29 @@ def evaluating(native: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def prepared(loaded: Loaded, native: Mapping[str, Any], folder: VerlRunFolder) -> Job:
+def prepared(run: VerlRun, native: Mapping[str, Any], folder: VerlRunFolder) -> Job:
     """The job of `native`; what verl reads from files is written into the run's folder."""
-    config = loaded.require()
-    section = verl_section(config)
     native = _reporting(native)
-    device = native["trainer"]["device"]
-    named = [name for names in agents_of_data(loaded).values() for name in names]
-    folder.write(AGENT_LOOPS, yaml.safe_dump(agent_loops(config, named), sort_keys=False))
+    trainer, limits = native["trainer"], run.limits
+    device = trainer["device"]
+    named = [name for names in agents_of_data(run).values() for name in names]
+    settings = run.rollouts(native["actor_rollout_ref"]["rollout"]["agent"]["num_workers"])
+    folder.write(AGENT_LOOPS, yaml.safe_dump(entries(settings, named), sort_keys=False))
     folder.write(NATIVE, yaml.safe_dump(dict(native), sort_keys=False))
-    folder.describe(config.model_dump(mode="json", exclude_none=True, exclude={"local", "mindspeed_rl"}))
+    folder.describe(run.record())
     return Job(
         native=native,
         options=JobOptions(
-            max_failed_fraction=config.max_failed_fraction,
-            keep_checkpoints=config.keep_checkpoints,
-            stepwise=config.use_stepwise_advantage,
+            max_failed_fraction=limits.max_failed_fraction,
+            keep_checkpoints=limits.keep_checkpoints,
+            stepwise=limits.stepwise,
             stop_file=str(folder.own.stop),
             events=str(folder.own.events),
         ),
-        demand=Demand(device, config.num_gpus_per_node, section.nnodes),
-        environment=environment(device, os.environ, folder.path, variables_of(loaded, os.environ)),
+        demand=demand_of(native),
+        environment=environment(device, os.environ, folder.path, variables_of(run.loaded, os.environ)),
         folder=folder.path,
-        start_limit=section.startup_timeout,
+        start_limit=limits.start_limit,
     )
 
 

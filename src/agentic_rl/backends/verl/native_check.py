@@ -10,26 +10,11 @@ from agentic_rl.backends.verl.composition import TEMPLATE, compose
 from agentic_rl.backends.verl.data_agents import check_agents
 from agentic_rl.backends.verl.findings import NOT_VALIDATED, REFUSED, UNKNOWN_KEY
 from agentic_rl.backends.verl.refusals import NoVerdictError, Refusal, refusals
-from agentic_rl.backends.verl.translation import translate
+from agentic_rl.backends.verl.run import VerlRun
 from agentic_rl.config.diagnostics import Finding, Severity
-from agentic_rl.config.load import Loaded
 from agentic_rl.config.verl_native.installation import Installation
 from agentic_rl.config.verl_native.native_rules import native_facts, native_problems
 from agentic_rl.config.verl_native.unknown_keys import unknown_keys
-
-WHOLE = "train_backend"
-"""Where findings stand that are about no key of ours."""
-
-
-SAID_BEFORE = {
-    "ARL528": ("ARL221", "ARL270"),
-    "ARL531": ("ARL240",),
-    "ARL532": ("ARL241",),
-    "ARL536": ("ARL230",),
-    "ARL538": ("ARL213",),
-    "ARL544": ("ARL232",),
-}
-"""Rule about verl's keys -> the rules about ours that say the same when the file is read."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +27,23 @@ class NativeFinding:
     message: str
     hint: str
 
+    @property
+    def is_prose(self) -> bool:
+        """Whether the remedy is a sentence, and not what the key should be."""
+        return not self.hint or self.code in (REFUSED.code, UNKNOWN_KEY.code)
 
-def findings(loaded: Loaded, native: Mapping[str, Any], installation: Installation) -> list[Finding]:
+
+def findings(run: VerlRun, native: Mapping[str, Any], installation: Installation) -> list[Finding]:
     """What our rules, verl itself and the data say about `native`, in this order, each matter once.
 
-    It starts a process that imports verl: about five seconds. Findings have our keys, but no places.
+    It starts a process that imports verl: about five seconds. Findings have the file's keys.
 
     Raises:
         BackendUnavailableError: verl is not installed.
         NativeConfigError: the installed verl lacks the template.
     """
-    said = {(one.code, one.severity) for one in loaded.report}
-    found = (
-        one
-        for one in native_findings(native, installation, loaded.facts)
-        if not any((code, one.severity) in said for code in SAID_BEFORE.get(one.code, ()))
-    )
-    return [*_each_once(map(_translated, found)), *check_agents(loaded)]
+    found = (one for one in native_findings(native, installation, run.loaded.facts) if not run.said_before(one))
+    return [*_each_once(map(run.told, found)), *check_agents(run)]
 
 
 def native_findings(
@@ -137,22 +122,6 @@ def _of_verl(refusal: Refusal) -> NativeFinding:
 
 def _where(refusal: Refusal) -> str:
     return f"see {refusal.source} of the installed verl" if refusal.source else ""
-
-
-def _translated(one: NativeFinding) -> Finding:
-    """The finding under our key; the message names verl's, where it is not the same word."""
-    key = translate(one.key) if one.key else None
-    name = (key or one.key or WHOLE).rpartition(".")[2]
-    told = (
-        f"{one.message} ({one.key})" if one.key and (key is None or one.key.rpartition(".")[2] != name) else one.message
-    )
-    hint = one.hint if not one.key or ":" in one.hint or _is_prose(one) else f"{name}: {one.hint}"
-    return Finding(one.code, one.severity, key or WHOLE, told, hint)
-
-
-def _is_prose(one: NativeFinding) -> bool:
-    """Whether the remedy is a sentence, and not what the key should be."""
-    return not one.hint or one.code in (REFUSED.code, UNKNOWN_KEY.code)
 
 
 def _each_once(found: Iterator[Finding]) -> Iterator[Finding]:

@@ -11,8 +11,6 @@ from typing import Any
 
 from agentic_rl.backends.verl.installation import SUPPORTED
 from agentic_rl.backends.verl.mapping import ALWAYS, BY_DEVICE, TABLE, Entry, Fixed, Native, Setting
-from agentic_rl.config.flat.schema import FlatConfig
-from agentic_rl.config.flat.verl import VerlSection
 from agentic_rl.config.verl_native.installation import Installation
 
 _INTRODUCTION = f"""# The mapping to verl
@@ -84,9 +82,7 @@ def _fixed(one: Fixed, device: str) -> tuple[str, str, str]:
 
 def _setting(device: str) -> Setting:
     """An example: one device, no flash-attention."""
-    section = VerlSection.model_construct(train_files="", val_files="")
-    config = FlatConfig.model_construct(device=device, num_gpus_per_node=1, verl=section)
-    return Setting(config, Installation(), _EXAMPLE)
+    return Setting(device, 1, Installation(), _EXAMPLE)
 
 
 def _of_kind(kind: str) -> list[Entry]:

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.errors import NativeConfigError
 from agentic_rl.backends.run_folder import run_path
+from agentic_rl.backends.verl.agent_loop_file import entries
+from agentic_rl.backends.verl.assignments import (
+    Assignment,
+    arguments,
+    assigned,
+    engine_of,
+    lacking,
+    lacks,
+    refuse_lacking,
+)
 from agentic_rl.backends.verl.composition import TEMPLATE, compose
 from agentic_rl.backends.verl.findings import NATIVE_KEY, finding
-from agentic_rl.backends.verl.hydra_text import hydra_text
-from agentic_rl.backends.verl.inside.names import AGENT_LOOP
-from agentic_rl.backends.verl.mapping import AGENT_LOOP_WORKERS, ALWAYS, BY_DEVICE, TABLE, Setting, uses_critic
+from agentic_rl.backends.verl.inside.settings import settings_of
+from agentic_rl.backends.verl.mapping import (
+    AGENT_LOOP_WORKERS,
+    ALWAYS,
+    BY_DEVICE,
+    READERS_OF_DATA,
+    TABLE,
+    Engine,
+    Setting,
+    uses_critic,
+)
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.flat.schema import FlatConfig
 from agentic_rl.config.verl_native.installation import Installation, installed
@@ -21,19 +38,6 @@ from agentic_rl.machine.devices import accelerator
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """One key of verl with the value that it gets."""
-
-    native: str
-    """verl's dotted key."""
-    value: Any
-    added: bool
-    """Whether verl's templates lack the key."""
-    origin: str = ""
-    """Our dotted key; empty where the adapter decides."""
 
 
 def render(
@@ -59,12 +63,7 @@ def render(
     """
     setting = _setting(config, installation, device, folder)
     composed = compose(template, setting.installation)
-    from omegaconf import OmegaConf  # after composing, which says in one line that verl and its packages are missing
-
-    for one in assignments(setting, composed):
-        OmegaConf.update(composed, one.native, _literal(one.value), force_add=one.added)
-    native: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)
-    return native
+    return assigned(composed, assignments(config, setting, composed))
 
 
 def overrides(
@@ -77,24 +76,13 @@ def overrides(
 ) -> list[str]:
     """The arguments for `python -m verl.trainer.main_ppo` that give what `render` gives; see there."""
     setting = _setting(config, installation, device, folder)
-    given = assignments(setting, compose(template, setting.installation))
-    named = [] if template == TEMPLATE else [f"--config-name={template}"]
-    return [*named, *(f"{'+' * one.added}{one.native}={hydra_text(_literal(one.value))}" for one in given)]
+    return arguments(template, assignments(config, setting, compose(template, setting.installation)))
 
 
 def agent_loops(config: FlatConfig, names: Sequence[str] = (), *, device: str | None = None) -> list[dict[str, Any]]:
-    """The content of `agent_loops.yaml`: our loop under the configured agent's name and each further one of `names`.
-
-    `names` are the agents that rows of the data ask for.
-    """
-    from agentic_rl.backends.verl.inside.settings import settings_of
-
+    """The content of `agent_loops.yaml`; `names` are the agents that rows of the data ask for."""
     workers = 1 if resolved_device(config, device) == "cpu" else AGENT_LOOP_WORKERS
-    settings = settings_of(config, workers)
-    # The user's file is the configured agent; the others are built in, registered or installed.
-    others = [replace(settings, agent_name=name, agent_file=None) for name in dict.fromkeys(names)]
-    every = [settings, *(one for one in others if one.agent_name != config.agent_name)]
-    return [{"name": one.agent_name, "_target_": AGENT_LOOP, "settings": one.to_text()} for one in every]
+    return entries(settings_of(config, workers), names)
 
 
 def check_template(
@@ -110,25 +98,22 @@ def check_template(
         composed = compose(template, setting.installation)
     except NativeConfigError as error:
         return [finding(NATIVE_KEY, "train_backend", error.message, error.hint)]
+    hint = "install the verl that ARL511 names"
     return [
-        finding(NATIVE_KEY, one.origin or "train_backend", _lacking(one.native), "install the verl that ARL511 names")
-        for one in _wanted(setting, _engine_of(composed))
-        if not one.added and not _has(composed, one.native)
+        finding(NATIVE_KEY, one.origin or "train_backend", lacks(one.native), hint)
+        for one in lacking(composed, _wanted(config, setting, engine_of(composed)))
     ]
 
 
-def assignments(setting: Setting, composed: DictConfig) -> list[Assignment]:
+def assignments(config: FlatConfig, setting: Setting, composed: DictConfig) -> list[Assignment]:
     """What is set in verl's composed configuration, each native key once, in the order of the mapping.
 
     Raises:
         NativeConfigError: verl's configuration lacks a key.
     """
-    given: dict[str, Assignment] = {}
-    for one in _wanted(setting, _engine_of(composed)):
-        if not one.added and not _has(composed, one.native):
-            raise NativeConfigError(_lacking(one.native), "install the verl that `agentic-rl explain ARL511` names")
-        given[one.native] = one
-    return list(given.values())
+    wanted = list(_wanted(config, setting, engine_of(composed)))
+    refuse_lacking(composed, wanted)
+    return list({one.native: one for one in wanted}.values())
 
 
 def resolved_device(config: FlatConfig, device: str | None = None) -> str:
@@ -140,19 +125,25 @@ def resolved_device(config: FlatConfig, device: str | None = None) -> str:
 def _setting(config: FlatConfig, installation: Installation | None, device: str | None, folder: Path | None) -> Setting:
     if config.verl is None:
         raise NativeConfigError("the configuration has no section verl", "add the section `verl:`")
-    chosen = config.model_copy(update={"device": resolved_device(config, device)})
     path = folder or run_path(config.verl.project_name, config.verl.experiment_name)
-    return Setting(chosen, installation or installed(), path.absolute())
+    written = {READERS_OF_DATA} if "dataloader_num_workers" in config.verl.model_fields_set else set()
+    return Setting(
+        device=resolved_device(config, device),
+        devices=config.num_gpus_per_node,
+        installation=installation or installed(),
+        folder=path.absolute(),
+        written=frozenset(written),
+    )
 
 
-def _wanted(setting: Setting, engine: str) -> Iterator[Assignment]:
+def _wanted(config: FlatConfig, setting: Setting, engine: Engine) -> Iterator[Assignment]:
     """The table's values first: what the adapter decides for a device comes after them and wins."""
-    config = setting.config
+    config = config.model_copy(update={"device": setting.device})
     for entry in TABLE:
         for native in entry.natives:
             if native.engine in ("any", engine) and _applies(native.key, config):
                 yield Assignment(native.key, entry.value_of(config, native), native.added, entry.key)
-    for fixed in (*ALWAYS, *BY_DEVICE.get(config.device, ())):
+    for fixed in (*ALWAYS, *BY_DEVICE.get(setting.device, ())):
         if fixed.engine in ("any", engine) and _applies(fixed.key, config):
             value = fixed.value(setting)
             if value is not None:
@@ -161,29 +152,3 @@ def _wanted(setting: Setting, engine: str) -> Iterator[Assignment]:
 
 def _applies(key: str, config: FlatConfig) -> bool:
     return not key.startswith("critic.") or key == "critic.enable" or uses_critic(config)
-
-
-def _engine_of(composed: DictConfig) -> str:
-    """The training engine of a template; the one for FSDP is called `dp` there."""
-    return "megatron" if composed.model_engine == "megatron" else "fsdp"
-
-
-def _has(composed: DictConfig, key: str) -> bool:
-    node: Any = composed
-    *parents, name = key.split(".")
-    for parent in parents:
-        if parent not in node:
-            return False
-        node = node[parent]
-    return name in node.keys()  # noqa: SIM118 - `name in node` is false where verl asks for a value (`???`)
-
-
-def _lacking(key: str) -> str:
-    return f"the installed verl has no key {key}"
-
-
-def _literal(value: Any) -> Any:
-    """Text as it stands: in a configuration of Hydra `${` begins a reference to another key."""
-    if isinstance(value, list):
-        return [_literal(item) for item in value]
-    return value.replace("${", "\\${") if isinstance(value, str) else value

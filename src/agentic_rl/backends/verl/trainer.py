@@ -25,9 +25,8 @@ from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import VerlRunFolder, opened
 from agentic_rl.backends.verl.installation import check_installation
-from agentic_rl.backends.verl.mapping import verl_section
-from agentic_rl.backends.verl.rendering import check_template, overrides, render, resolved_device
 from agentic_rl.backends.verl.reports import Reports
+from agentic_rl.backends.verl.runs import run_of
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.verl_native.installation import installed
 from agentic_rl.tracking import JsonLinesTracker, Listeners, Tracker
@@ -45,31 +44,38 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
     stopping = "stopping after this step, with a checkpoint"
 
     def __init__(self, loaded: Loaded) -> None:
-        section = verl_section(loaded.require())
-        super().__init__(loaded, section)
-        self._section = section
         self._installation = installed()
+        self._run_of_file = run_of(loaded, self._installation)
+        super().__init__(loaded, self._run_of_file)
 
     def plan(self) -> Plan:
         """Say what `fit` would do; where verl is missing or would refuse, what is known all the same."""
+        run = self._run_of_file
         refusing = [found for found in self.check() if found.severity == "error"]
         if refusing:
-            return plan_without(self.loaded, refusing[0])
-        native = self._native()
-        given = overrides(self._config, installation=self._installation)
+            return plan_without("verl", self.loaded, refusing[0], run.known)
+        native = run.native()
         agents = variables_of(self.loaded, os.environ)
         variables = environment(native["trainer"]["device"], os.environ, self._path, agents)
-        return description.describe(self.loaded, native, given, variables, newest(self._path))
+        return description.describe(run, native, run.overrides(), variables, self._beginning())
 
     def fit(self) -> TrainResult:
         """Train, or only evaluate where the configuration says so (`test_only`, `val_only`)."""
         with self._session() as session:
-            if self._config.evaluates_only:
+            native = self._run_of_file.native()
+            if job.evaluates_only(native):
                 return self._evaluated(session)
-            checkpoint, total = newest(self._path), job.total_steps(self.loaded)
+            checkpoint, total = self._beginning(), job.total_steps(self._run_of_file, native)
             if checkpoint is not None and total is not None and checkpoint.step >= total:
                 return already_finished(session.console, checkpoint.step, checkpoint.path, total)
             return self._train(session, checkpoint)
+
+    @property
+    def _path(self) -> Path:
+        return self._run_of_file.folder
+
+    def _beginning(self) -> Checkpoint | None:
+        return newest(self._path) if self._run_of_file.resumes else None
 
     def _opened(self, path: Path) -> contextlib.AbstractContextManager[VerlRunFolder]:
         return opened(path)
@@ -80,7 +86,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
         lines = JsonLinesTracker(folder.metrics)
         Reports(folder.own.metrics, folder.own.events, lines).pass_missed_on(known, upto=step)
         tracker = Listeners([session.console, lines])
-        reports, stopped = self._run(session, tracker, checkpoint, self._native())
+        reports, stopped = self._run(session, tracker, checkpoint, self._run_of_file.native())
         curve = self._drawn(session)
         tracker.close()
         last = newest(self._path)
@@ -96,8 +102,9 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
     def _evaluated(self, session: Session[VerlRunFolder]) -> TrainResult:
         checkpoint = newest(self._path)
         step, path = (checkpoint.step, checkpoint.path) if checkpoint else (0, None)
-        session.console.note(f"evaluating {path or 'the untrained model'} on {self._section.val_files}")
-        reports, stopped = self._run(session, session.console, checkpoint, job.evaluating(self._native()))
+        native = job.evaluating(self._run_of_file.native())
+        session.console.note(f"evaluating {path or 'the untrained model'} on {description.held_out(native)}")
+        reports, stopped = self._run(session, session.console, checkpoint, native)
         if stopped:
             return evaluation_interrupted(session.console, step, path)
         return keep_evaluation(session.folder, step, path, reports.newest)
@@ -114,7 +121,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
 
         folder = session.folder
         folder.forget_last_start()
-        prepared = job.prepared(self.loaded, job.resuming(native, checkpoint), folder)
+        prepared = job.prepared(self._run_of_file, job.resuming(native, checkpoint), folder)
         reports = Reports(folder.own.metrics, folder.own.events, tracker)
         tracker.note("starting Ray, the trainer and the engine: this takes a minute or more")
         try:
@@ -123,19 +130,17 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
             return reports, True
         return reports, False
 
-    def _native(self) -> dict[str, Any]:
-        return render(self._config, installation=self._installation)
-
     def _findings(self) -> Iterator[Finding]:
-        """Packages, keys that the installed verl lacks, and the native configuration as verl judges it."""
-        found = check_installation(self._installation, resolved_device(self._config))
+        """Packages, what the format's way to verl's configuration finds, and that configuration as verl judges it."""
+        run = self._run_of_file
+        found = check_installation(self._installation, run.device)
         if not _refuses(found):
-            found += check_template(self._config, installation=self._installation)
+            found += run.problems()
         yield from found
         if not _refuses(found):
             from agentic_rl.backends.verl.native_check import findings
 
-            yield from findings(self.loaded, self._native(), self._installation)
+            yield from findings(run, run.native(), self._installation)
 
 
 def _refuses(found: Iterable[Finding]) -> bool:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.verl.mapping import TABLE
+from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.verl_native.native_rules.facts import ACTOR, REF, flattened
 
+if TYPE_CHECKING:
+    from agentic_rl.backends.verl.native_check import NativeFinding
+
+WHOLE = "train_backend"
+"""Where findings stand that are about no key of ours."""
 DRIVER = "driver"
 """The step of verl's own checks that is about the whole configuration."""
 _SHORTEST = 4
@@ -42,6 +48,17 @@ def translate(native_key: str) -> str | None:
     A key that takes its value from one of ours inside verl's configuration counts, and so does a list item.
     """
     return _ours().get(native_key.partition("[")[0])
+
+
+def flat_finding(one: NativeFinding) -> Finding:
+    """The finding under our key, without a place; the message names verl's, where it is not the same word."""
+    key = translate(one.key) if one.key else None
+    name = (key or one.key or WHOLE).rpartition(".")[2]
+    told = (
+        f"{one.message} ({one.key})" if one.key and (key is None or one.key.rpartition(".")[2] != name) else one.message
+    )
+    hint = one.hint if not one.key or ":" in one.hint or one.is_prose else f"{name}: {one.hint}"
+    return Finding(one.code, one.severity, key or WHOLE, told, hint)
 
 
 def key_of(step: str, words: str, native: Mapping[str, Any]) -> str:

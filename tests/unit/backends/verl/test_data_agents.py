@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,14 +16,15 @@ from agentic_rl.config.secure_paths import check_path
 KEY = "verl.train_files"
 
 
-def loaded(folder: Path, columns: dict[str, list[Any]], agent: str = "math") -> Loaded:
+def run(folder: Path, columns: dict[str, list[Any]], agent: str = "math") -> Any:
     folder.chmod(0o750)
     path = folder / "tasks.parquet"
     pq.write_table(pa.table(columns), path)
     path.chmod(0o640)
     check = check_path(str(path), KEY, "file")
     assert check.checked is not None, check.findings
-    return Loaded(document_of({}), values={"agent_name": agent}, checked={KEY: check.checked})
+    loaded = Loaded(document_of({}), checked={KEY: check.checked})
+    return SimpleNamespace(loaded=loaded, agent_name=agent, data_keys=(KEY, "verl.val_files"))
 
 
 @pytest.mark.parametrize(
@@ -36,23 +38,23 @@ def loaded(folder: Path, columns: dict[str, list[Any]], agent: str = "math") -> 
     ],
 )
 def test_agents_that_rows_name(columns: dict[str, Any], names: list[str], tmp_path: Path) -> None:
-    assert agents_of_data(loaded(tmp_path, columns)) == {KEY: names}
+    assert agents_of_data(run(tmp_path, columns)) == {KEY: names}
 
 
 def test_a_file_that_is_no_parquet_names_none(tmp_path: Path) -> None:
-    one = loaded(tmp_path, {"agent_name": ["x"]})
-    path = Path(one.checked[KEY].path)
+    one = run(tmp_path, {"agent_name": ["x"]})
+    path = Path(one.loaded.checked[KEY].path)
     path.write_bytes(b"no parquet")
     assert agents_of_data(one) == {KEY: []}
 
 
 @pytest.mark.parametrize("names", [["math"], ["mine"], [None]])
 def test_known_agents_are_fine(names: list[str | None], tmp_path: Path) -> None:
-    assert list(check_agents(loaded(tmp_path, {"agent_name": names}, agent="mine"))) == []
+    assert list(check_agents(run(tmp_path, {"agent_name": names}, agent="mine"))) == []
 
 
 def test_an_agent_that_nobody_registered(tmp_path: Path) -> None:
-    (found,) = check_agents(loaded(tmp_path, {"agent_name": ["math", "mth", "mathe"]}))
+    (found,) = check_agents(run(tmp_path, {"agent_name": ["math", "mth", "mathe"]}))
     assert (found.severity, found.code, found.key) == ("error", "ARL518", KEY)
     assert found.message == "rows name the agent 'mth' (and 1 more) in agent_name, which nobody registered"
     assert found.hint.startswith("one of math")

@@ -8,24 +8,46 @@ import pytest
 
 from agentic_rl.backends.verl.checkpoints import Checkpoint
 from agentic_rl.backends.verl.description import describe
+from agentic_rl.backends.verl.flat_run import FlatRun
 from agentic_rl.backends.verl.job import evaluating, resuming, total_steps
-from agentic_rl.config.load import Loaded, load
-from verl_doubles import BASE
+from agentic_rl.config.load import load
+from verl_doubles import BASE, installation
 
 GIVEN = ["trainer.device=cpu", "+a.b=1"]
 NATIVE: dict[str, Any] = {
-    "trainer": {"device": "cuda", "resume_mode": "auto", "val_only": False},
-    "actor_rollout_ref": {"rollout": {"agent": {"num_workers": 8}}},
+    "trainer": {
+        "device": "cuda",
+        "n_gpus_per_node": 4,
+        "nnodes": 1,
+        "resume_mode": "auto",
+        "val_only": False,
+        "val_before_train": False,
+        "logger": ["console"],
+        "total_epochs": 2,
+        "total_training_steps": None,
+        "test_freq": -1,
+        "save_freq": 5,
+    },
+    "data": {"train_batch_size": 64, "val_files": "/data/test.parquet", "val_batch_size": 8},
+    "algorithm": {"use_kl_in_reward": False},
+    "actor_rollout_ref": {
+        "actor": {"use_kl_loss": False, "ppo_mini_batch_size": 16, "checkpoint": {"save_contents": ["model"]}},
+        "rollout": {"n": 8, "tensor_model_parallel_size": 4, "agent": {"num_workers": 8}},
+    },
 }
 
 
-def loaded(rows: int | None, **section: Any) -> Loaded:
+def native(**trainer: Any) -> dict[str, Any]:
+    return {**NATIVE, "trainer": {**NATIVE["trainer"], **trainer}}
+
+
+def run(rows: int | None, **section: Any) -> FlatRun:
     tree: dict[str, Any] = {"verl": {}}
     for key, value in {**BASE, **{f"verl.{name}": value for name, value in section.items()}}.items():
         level, _, name = key.rpartition(".")
         (tree[level] if level else tree)[name] = value
     facts = {} if rows is None else {"@train.rows": rows}
-    return dataclasses.replace(load(tree, files=False, environ={}), facts=facts)
+    return FlatRun(dataclasses.replace(load(tree, files=False, environ={}), facts=facts), installation())
 
 
 @pytest.mark.parametrize(
@@ -38,7 +60,7 @@ def loaded(rows: int | None, **section: Any) -> Loaded:
     ],
 )
 def test_steps_are_whole_batches_of_every_epoch(rows: int | None, section: dict[str, Any], steps: int | None) -> None:
-    assert total_steps(loaded(rows, **section)) == steps
+    assert total_steps(run(rows), native(**section)) == steps
 
 
 def test_verl_is_told_where_to_begin() -> None:
@@ -51,7 +73,7 @@ def test_verl_is_told_where_to_begin() -> None:
 
 def test_an_evaluation_does_not_train() -> None:
     assert evaluating(NATIVE)["trainer"] == {**NATIVE["trainer"], "val_only": True, "val_before_train": True}
-    assert "val_before_train" not in NATIVE["trainer"]
+    assert NATIVE["trainer"]["val_before_train"] is False
 
 
 @pytest.mark.parametrize(
@@ -63,20 +85,20 @@ def test_an_evaluation_does_not_train() -> None:
     ],
 )
 def test_a_plan_says_where_the_run_begins_and_how_far_it_goes(checkpoint: Checkpoint | None, words: list[str]) -> None:
-    plan = describe(loaded(64 * 3, total_epochs=2), NATIVE, GIVEN, {}, checkpoint)
+    plan = describe(run(64 * 3), NATIVE, GIVEN, {}, checkpoint)
     text = "\n".join(plan.steps)
     assert all(word in text for word in words), text
 
 
 def test_a_plan_names_the_ray_that_it_would_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert describe(loaded(64), NATIVE, GIVEN, {}, None).processes[0] == "Ray: one of its own on 127.0.0.1"
+    assert describe(run(64), NATIVE, GIVEN, {}, None).processes[0] == "Ray: one of its own on 127.0.0.1"
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    plan = describe(loaded(64), NATIVE, GIVEN, {}, None)
+    plan = describe(run(64), NATIVE, GIVEN, {}, None)
     assert plan.processes[0] == "Ray: the cluster at 10.0.0.1:6379 (RAY_ADDRESS)"
     assert plan.native_configuration == {"trainer.device": "cpu", "+a.b": "1"}
 
 
 def test_a_plan_for_several_nodes_says_that_their_ray_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert describe(loaded(64, nnodes=2), NATIVE, GIVEN, {}, None).processes[0].startswith("Ray: none: 2 nodes need")
+    assert describe(run(64), native(nnodes=2), GIVEN, {}, None).processes[0].startswith("Ray: none: 2 nodes need")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentic_rl.backends.verl import native_check
+from agentic_rl.backends.verl.flat_run import FlatRun
 from agentic_rl.backends.verl.native_check import findings, native_findings
 from agentic_rl.backends.verl.refusals import NoVerdictError, Refusal
 from agentic_rl.backends.verl.rendering import render
@@ -54,7 +55,7 @@ def found(changes: dict[str, Any], edits: dict[str, Any] | None = None) -> list[
         for parent in parents:
             node = node[parent]
         node[name] = value
-    return findings(one, rendered, installed())
+    return findings(FlatRun(one, installed()), rendered, installed())
 
 
 def test_a_sound_file_draws_nothing(files: dict[str, Any]) -> None:

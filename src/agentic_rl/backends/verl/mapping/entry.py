@@ -72,13 +72,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Setting:
-    """What values that no key of ours sets depend on."""
+    """What values that the adapter decides depend on."""
 
-    config: FlatConfig
-    """`device` is resolved: npu, gpu or cpu."""
+    device: str
+    """npu, gpu or cpu."""
+    devices: int
+    """On each node."""
     installation: Installation
     folder: Path
     """The run's folder, absolute."""
+    written: frozenset[str] = frozenset()
+    """verl's keys that the file sets itself."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Fixed:
     reason: str
     added: bool = False
     engine: Engine = "any"
+    of_flat: bool = False
+    """Whether it is a choice of the flat format's: a file in verl's own keys chooses itself."""
 
 
 def native(key: str, *natives: Native, note: str = "") -> Entry:

@@ -11,6 +11,8 @@ AGENT_LOOP_WORKERS = 8
 OBJECT_STORE_BYTES = 500_000_000
 """Of a Ray on a machine without accelerator, where the default of 30 % of the memory is too much."""
 
+READERS_OF_DATA = "data.dataloader_num_workers"
+
 _TASKS_OF_A_DEVICE = 16
 """Ray's CPUs are a count, not cores: verl asks for about ten a device, and for those of the agents and rewards."""
 _NO_PADDING = "sequences are packed, not padded; entropy in chunks is read on that path alone"
@@ -19,18 +21,16 @@ _ONE_PROCESS = "each process costs half a GB and six seconds"
 
 
 def _attention(setting: Setting) -> str | None:
-    needed = setting.config.device != "npu" and not setting.installation.flash_attn
+    needed = setting.device != "npu" and not setting.installation.flash_attn
     return "sdpa" if needed else None
 
 
 def _extension(setting: Setting) -> str:
-    return CPU_WORKER_EXTENSION if setting.config.device == "cpu" else WORKER_EXTENSION
+    return CPU_WORKER_EXTENSION if setting.device == "cpu" else WORKER_EXTENSION
 
 
 def _readers_of_data(setting: Setting) -> int | None:
-    section = setting.config.verl
-    written = section is not None and "dataloader_num_workers" in section.model_fields_set
-    return None if written else 0
+    return None if READERS_OF_DATA in setting.written else 0
 
 
 _ATTENTION = "without flash-attention torch's own has to be named; on NPUs transformers has another one"
@@ -44,10 +44,10 @@ ALWAYS: tuple[Fixed, ...] = (
     ),
     Fixed(
         f"{ROLLOUT}.agent.num_workers",
-        lambda s: 1 if s.config.device == "cpu" else AGENT_LOOP_WORKERS,
+        lambda s: 1 if s.device == "cpu" else AGENT_LOOP_WORKERS,
         "processes that run agents; 1 with `device: cpu`",
     ),
-    Fixed(f"{ROLLOUT}.name", lambda _: "vllm", "the inference engine; verl has no default"),
+    Fixed(f"{ROLLOUT}.name", lambda _: "vllm", "the inference engine; verl has no default", of_flat=True),
     Fixed(
         f"{ROLLOUT}.engine_kwargs.vllm.worker_extension_cls",
         _extension,
@@ -58,9 +58,10 @@ ALWAYS: tuple[Fixed, ...] = (
         f"{ACTOR}.use_dynamic_bsz",
         lambda _: True,
         "micro batches are filled by tokens; log-probabilities, reference and critic follow",
+        of_flat=True,
     ),
-    Fixed(f"{MODEL}.use_remove_padding", lambda _: True, _NO_PADDING),
-    Fixed(f"{CRITIC}.model.use_remove_padding", lambda _: True, _NO_PADDING),
+    Fixed(f"{MODEL}.use_remove_padding", lambda _: True, _NO_PADDING, of_flat=True),
+    Fixed(f"{CRITIC}.model.use_remove_padding", lambda _: True, _NO_PADDING, of_flat=True),
     Fixed(f"{MODEL}.override_config.attn_implementation", _attention, _ATTENTION, added=True, engine="fsdp"),
     Fixed(f"{CRITIC}.model.override_config.attn_implementation", _attention, _ATTENTION, added=True, engine="fsdp"),
 )
@@ -84,14 +85,12 @@ CPU: tuple[Fixed, ...] = (
     Fixed(f"{ROLLOUT}.enable_sleep_mode", lambda _: False, "vLLM has no sleep mode on a CPU", added=True),
     Fixed(f"{ROLLOUT}.free_cache_engine", lambda _: False, "there is no device memory to free"),
     Fixed("reward.num_workers", lambda _: 1, _ONE_PROCESS),
-    Fixed("data.dataloader_num_workers", _readers_of_data, f"{_ONE_PROCESS}; what a file says itself stays"),
+    Fixed(READERS_OF_DATA, _readers_of_data, f"{_ONE_PROCESS}; what a file says itself stays"),
     Fixed("transfer_queue.backend.SimpleStorage.num_data_storage_units", lambda _: 1, _ONE_PROCESS),
-    Fixed(
-        "ray_kwargs.ray_init.num_cpus", lambda s: _TASKS_OF_A_DEVICE * s.config.num_gpus_per_node, "a count, not cores"
-    ),
+    Fixed("ray_kwargs.ray_init.num_cpus", lambda s: _TASKS_OF_A_DEVICE * s.devices, "a count, not cores"),
     Fixed(
         "ray_kwargs.ray_init.num_gpus",
-        lambda s: s.config.num_gpus_per_node,
+        lambda s: s.devices,
         "verl places its workers on Ray's GPUs; here they are a mere count",
         added=True,
     ),
