@@ -60,6 +60,10 @@ class FailedRolloutsError(TrainingError):
     """More rollouts of one step failed than `max_failed_fraction` allows."""
 
 
+class StaleSamplesError(TrainingError):
+    """A sample of older weights than the run allows reached the trainer."""
+
+
 class DivergedError(TrainingError, ArithmeticError):
     """The loss or a gradient is not a finite number; the batch was saved."""
 

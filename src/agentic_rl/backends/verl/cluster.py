@@ -12,49 +12,23 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agentic_rl.backends.errors import ClusterError
 from agentic_rl.backends.interrupts import SIGNALS
-from agentic_rl.backends.verl.environment import OF_JOINED_RAY, OF_OWN_RAY, OF_RAY, Device
+from agentic_rl.backends.verl.demand import Demand, require
+from agentic_rl.backends.verl.environment import ADDRESS, OF_JOINED_RAY, OF_OWN_RAY, OF_RAY, named_address
 from agentic_rl.backends.verl.inside.patches import IN_LAUNCHER
 from agentic_rl.backends.verl.leftovers import Leftovers
 from agentic_rl.backends.verl.mapping import OBJECT_STORE_BYTES
 
-ADDRESS = "RAY_ADDRESS"
-"""Ray's own environment variable; without it the run starts a Ray of its own."""
 LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 10.0
 """How long the head of a cluster may take to answer at all; Ray itself would try for a quarter of an hour."""
 HOST_AND_PORT = re.compile(r"\[?([^\[\]]+?)\]?:([0-9]{1,5})")
-CPUS_OF_A_DEVICE = 3
-"""What verl reserves beside each device (the `max_colocate_count` of its pools)."""
-CPUS_OF_A_RUN = 2
-"""For verl's task runner and what it starts; most of its actors reserve none."""
 SPARE_CPUS = 16
-"""What a Ray of our own has beyond that: its CPUs are only counted."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What a run asks of Ray."""
-
-    device: Device
-    devices: int
-    """On each node."""
-    nodes: int
-
-    @property
-    def resource(self) -> str:
-        """Ray's name for the devices."""
-        return "NPU" if self.device == "npu" else "GPU"
-
-    @property
-    def cpus(self) -> int:
-        """Of all nodes together; Ray counts them, the system does not."""
-        return self.devices * self.nodes * CPUS_OF_A_DEVICE + CPUS_OF_A_RUN
+"""What a Ray of our own has beyond those of the run: its CPUs are only counted."""
 
 
 class Cluster:
@@ -76,12 +50,6 @@ class Cluster:
         return folder
 
 
-def named_address(environ: Mapping[str, str]) -> str:
-    """The address of the cluster to join; empty where the run starts a Ray of its own (Ray's word is `local`)."""
-    address = environ.get(ADDRESS, "").strip()
-    return "" if address == "local" else address
-
-
 @contextlib.contextmanager
 def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
     """Connect to Ray as long as the block runs; what was started here is ended, a cluster that was joined goes on.
@@ -90,14 +58,14 @@ def connected(demand: Demand, environ: Mapping[str, str]) -> Iterator[Cluster]:
         ClusterError: Ray can't be started or joined, or lacks the devices or CPUs.
     """
     address = named_address(environ)
-    if demand.nodes > 1 and not address:
+    if demand.needs_cluster and not address:
         raise ClusterError(
-            f"verl.nnodes is {demand.nodes}, but {ADDRESS} names no cluster",
+            f"the run needs several nodes ({demand}), but {ADDRESS} names no cluster",
             f"start Ray on every node (`ray start`), then set {ADDRESS} to the head's address (10.0.0.1:6379)",
         )
     ray = _imported(own=not address)
     with _joined(ray, address) if address or ray.is_initialized() else _own(ray, demand) as cluster:
-        _require(ray.cluster_resources(), demand)
+        require([node["Resources"] for node in ray.nodes() if node["Alive"]], demand)
         yield cluster
 
 
@@ -185,9 +153,9 @@ def _start(ray: Any, demand: Demand, folder: Path) -> None:
         patch()
     options: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, demand.cpus + SPARE_CPUS)}
     if demand.device == "npu":
-        options["resources"] = {"NPU": demand.devices}
+        options["resources"] = {"NPU": demand.all_devices}
     else:
-        options["num_gpus"] = demand.devices
+        options["num_gpus"] = demand.all_devices
     if demand.device == "cpu":
         options["object_store_memory"] = OBJECT_STORE_BYTES
     try:
@@ -206,26 +174,6 @@ def _start(ray: Any, demand: Demand, folder: Path) -> None:
             f"Ray can't be started: {_first_line(error)}",
             f"`agentic-rl doctor` looks at ports, shared memory and limits; or start Ray yourself and set {ADDRESS}",
         ) from error
-
-
-def _require(there: Mapping[str, float], demand: Demand) -> None:
-    """Refuse what verl would wait for without end.
-
-    Raises:
-        ClusterError: too few devices or CPUs.
-    """
-    devices = demand.devices * demand.nodes
-    if there.get(demand.resource, 0) < devices:
-        raise ClusterError(
-            f"the run needs {devices} {demand.resource}s ({demand.nodes} nodes x {demand.devices}), "
-            f"and Ray has {there.get(demand.resource, 0):g}",
-            "num_gpus_per_node and verl.nnodes as there are devices, or more nodes in the cluster",
-        )
-    if there.get("CPU", 0) < demand.cpus:
-        raise ClusterError(
-            f"verl reserves {demand.cpus} CPUs, and Ray has {there.get('CPU', 0):g}: it would wait for ever",
-            f"`ray start --num-cpus N` with {demand.cpus} or more in all (Ray only counts them)",
-        )
 
 
 def _first_line(error: BaseException) -> str:

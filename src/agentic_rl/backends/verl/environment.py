@@ -14,6 +14,9 @@ from agentic_rl.backends.verl.inside import names
 PLUGINS = "VERL_USE_EXTERNAL_MODULES"
 """verl imports these modules in every process."""
 
+ADDRESS = "RAY_ADDRESS"
+"""Ray's own environment variable; without it the run starts a Ray of its own."""
+
 Device = Literal["cpu", "cuda", "npu"]
 """verl's words for `trainer.device`."""
 
@@ -28,7 +31,6 @@ _EVERYWHERE = {
     "VLLM_LOGGING_LEVEL": "WARN",
     "VERL_LOGGING_LEVEL": "WARN",
 }
-_ON_LOOPBACK = {"VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
 _ON_DEVICE: Mapping[Device, Mapping[str, str]] = {
     "cpu": {
         "VERL_PLATFORM": "cpu",
@@ -36,7 +38,6 @@ _ON_DEVICE: Mapping[Device, Mapping[str, str]] = {
         "VLLM_CPU_OMP_THREADS_BIND": "auto",  # three to ten times as fast as nobind
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
         "OMP_NUM_THREADS": "2",  # Ray would set 1
-        **_ON_LOOPBACK,
     },
     "cuda": {"NCCL_DEBUG": "WARN", "VLLM_USE_FLASHINFER_SAMPLER": "0"},
     "npu": {"HCCL_HOST_SOCKET_PORT_RANGE": "auto", "HCCL_NPU_SOCKET_PORT_RANGE": "auto"},
@@ -51,6 +52,12 @@ OF_OWN_RAY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """The one setting with which a Ray that we start stays on 127.0.0.1."""
 OF_JOINED_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "3", "RAY_py_gcs_connect_timeout_s": "5"}
 """How often and how long (seconds) Ray asks for the head of a cluster; by default it takes a quarter of an hour."""
+
+
+def named_address(environ: Mapping[str, str]) -> str:
+    """The address of the cluster to join; empty where the run starts a Ray of its own (Ray's word is `local`)."""
+    address = environ.get(ADDRESS, "").strip()
+    return "" if address == "local" else address
 
 
 def environment(

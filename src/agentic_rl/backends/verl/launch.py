@@ -12,7 +12,8 @@ from typing import Any
 
 from agentic_rl.backends.errors import StopRequestedError, TrainingError
 from agentic_rl.backends.interrupts import Interrupts
-from agentic_rl.backends.verl.cluster import Cluster, Demand, connected
+from agentic_rl.backends.verl.cluster import Cluster, connected
+from agentic_rl.backends.verl.demand import Demand
 from agentic_rl.backends.verl.inside.job import JobOptions
 from agentic_rl.backends.verl.messages import explained
 from agentic_rl.backends.verl.reports import Reports

@@ -15,16 +15,9 @@ from pathlib import Path
 import pytest
 
 from agentic_rl.backends.errors import ClusterError
-from agentic_rl.backends.verl.cluster import (
-    ADDRESS,
-    Cluster,
-    Demand,
-    _first_line,
-    _handlers_kept,
-    _require,
-    connected,
-    named_address,
-)
+from agentic_rl.backends.verl.cluster import Cluster, _first_line, _handlers_kept, connected
+from agentic_rl.backends.verl.demand import Demand, Inference
+from agentic_rl.backends.verl.environment import ADDRESS
 from ray_programs import LOOPBACK_ONLY, below, listens_at, program, running, said, until
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
@@ -35,7 +28,8 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 OWN = """
 import sys, time, os
 from agentic_rl.backends.interrupts import Interrupts
-from agentic_rl.backends.verl.cluster import Demand, connected
+from agentic_rl.backends.verl.cluster import connected
+from agentic_rl.backends.verl.demand import Demand
 with Interrupts():
     with connected(Demand("cpu", 2, 1), os.environ) as cluster:
         class Writer:
@@ -53,26 +47,16 @@ print("ended", flush=True)
 """
 
 
-def test_several_nodes_need_a_cluster() -> None:
-    with pytest.raises(ClusterError, match=r"verl.nnodes is 2, but RAY_ADDRESS names no cluster"):
-        connected(Demand("npu", 8, 2), {}).__enter__()
-
-
 @pytest.mark.parametrize(
-    ("given", "address"), [({}, ""), ({ADDRESS: " "}, ""), ({ADDRESS: "local"}, ""), ({ADDRESS: "h:1 "}, "h:1")]
+    ("demand", "words"),
+    [
+        (Demand("npu", 8, 2), r"several nodes \(2 nodes x 8\)"),
+        (Demand("cpu", 1, 1, Inference(1, 2, 1)), r"several nodes \(1 nodes x 1 to train, 2 x 1 to infer\)"),
+    ],
 )
-def test_an_address_names_a_cluster(given: dict[str, str], address: str) -> None:
-    assert named_address(given) == address
-
-
-@pytest.mark.parametrize(("device", "resource"), [("cpu", "GPU"), ("cuda", "GPU"), ("npu", "NPU")])
-def test_devices_that_are_not_there_are_refused_at_once(device: str, resource: str) -> None:
-    demand = Demand(device, 4, 2)  # type: ignore[arg-type]
-    _require({resource: 8, "CPU": demand.cpus}, demand)
-    with pytest.raises(ClusterError, match=rf"needs 8 {resource}s \(2 nodes x 4\), and Ray has 7"):
-        _require({resource: 7, "CPU": 1000}, demand)
-    with pytest.raises(ClusterError, match=r"verl reserves 26 CPUs, and Ray has 25: it would wait for ever"):
-        _require({resource: 8, "CPU": 25}, demand)
+def test_several_nodes_need_a_cluster(demand: Demand, words: str) -> None:
+    with pytest.raises(ClusterError, match=words + ", but RAY_ADDRESS names no cluster"):
+        connected(demand, {}).__enter__()
 
 
 @needs_ray
@@ -234,10 +218,11 @@ def _answers(port: int) -> bool:
 JOIN = """
 import os
 from agentic_rl.backends.errors import ClusterError
-from agentic_rl.backends.verl import cluster as module
+from agentic_rl.backends.verl import demand as module
+from agentic_rl.backends.verl.cluster import connected
 module.CPUS_OF_A_DEVICE, module.CPUS_OF_A_RUN = map(int, os.environ["CPUS"].split())
 try:
-    with module.connected(module.Demand("cpu", int(os.environ["DEVICES"]), 1), os.environ) as cluster:
+    with connected(module.Demand("cpu", int(os.environ["DEVICES"]), 1), os.environ) as cluster:
         print(cluster.ray.get_runtime_context().gcs_address, cluster.session)
 except ClusterError as error:
     print(error.message)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.backends.verl.environment import PLUGINS, Device, environment
+from agentic_rl.backends.verl.environment import ADDRESS, PLUGINS, Device, environment, named_address
 from agentic_rl.backends.verl.inside import names
 
 RUN = Path("/runs/one")
@@ -44,6 +44,8 @@ def test_other_plugins_are_loaded_beside_ours(given: str, chosen: str) -> None:
     assert environment("cuda", {PLUGINS: given}, RUN)[PLUGINS] == chosen
 
 
-def test_without_accelerator_everything_stays_on_loopback() -> None:
-    variables = environment("cpu", {}, RUN)
-    assert (variables["VLLM_HOST_IP"], variables["GLOO_SOCKET_IFNAME"]) == ("127.0.0.1", "lo")
+@pytest.mark.parametrize(
+    ("given", "address"), [({}, ""), ({ADDRESS: " "}, ""), ({ADDRESS: "local"}, ""), ({ADDRESS: "h:1 "}, "h:1")]
+)
+def test_an_address_names_a_cluster(given: dict[str, str], address: str) -> None:
+    assert named_address(given) == address

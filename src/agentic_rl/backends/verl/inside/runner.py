@@ -1,4 +1,4 @@
-"""verl's task runner with our trainer, in the process from which verl runs the job."""
+"""verl's task runner with one of our trainers, in the process from which verl runs the job."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 from omegaconf import OmegaConf
 from verl.trainer.main_ppo import TaskRunnerV1
 
-import agentic_rl.backends.verl.inside.trainer  # noqa: F401 - registers itself with verl
-from agentic_rl.backends.verl.inside.names import TRAINER
+import agentic_rl.backends.verl.inside.separate_trainer
+import agentic_rl.backends.verl.inside.trainer  # noqa: F401 - both register themselves with verl
+from agentic_rl.backends.errors import NativeConfigError
+from agentic_rl.backends.verl.inside.names import TRAINER, TRAINERS
 
 
 def run(config: Mapping[str, Any], job: Mapping[str, Any]) -> None:
@@ -20,11 +22,15 @@ def run(config: Mapping[str, Any], job: Mapping[str, Any]) -> None:
         job: `JobOptions` as a dictionary.
 
     Raises:
+        NativeConfigError: agents do not run in the trainer mode.
         StopRequestedError: the job was asked to stop; what it had reached is saved.
         TrainingError: the job failed by a rule of ours.
         Exception: what verl raised.
     """
     native = OmegaConf.create(dict(config))
-    native.trainer.v1.trainer_mode = TRAINER
+    mode = native.trainer.v1.trainer_mode
+    if mode not in TRAINERS:
+        raise NativeConfigError(f"trainer.v1.trainer_mode is {mode}", f"{' or '.join(TRAINERS)}: agents run in these")
+    native.trainer.v1.trainer_mode = TRAINERS[mode]
     native.trainer.v1[TRAINER] = dict(job)
     TaskRunnerV1.__ray_metadata__.modified_class().run(native)

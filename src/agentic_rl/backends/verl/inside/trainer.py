@@ -1,16 +1,16 @@
-"""verl's synchronous trainer with what this product adds: failures that count, whole checkpoints, an orderly stop."""
+"""verl's trainers with what this product adds: failures that count, whole checkpoints, an orderly stop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import transfer_queue as tq
 from omegaconf import DictConfig, OmegaConf, open_dict
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
-from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
+from verl.trainer.ppo.v1 import PPOTrainer, PPOTrainerSync, register_trainer
 
 from agentic_rl.backends.errors import StopRequestedError
 from agentic_rl.backends.failed_rollouts import refuse_failures
@@ -20,17 +20,11 @@ from agentic_rl.backends.verl.inside import batch_fields
 from agentic_rl.backends.verl.inside.advantages import groups_of, normalised_rewards
 from agentic_rl.backends.verl.inside.events import Events
 from agentic_rl.backends.verl.inside.job import JobOptions
-from agentic_rl.backends.verl.inside.measures import (
-    LOST,
-    Summary,
-    by_session,
-    evaluation_measures,
-    reasons,
-    step_measures,
-)
+from agentic_rl.backends.verl.inside.measures import LOST, Summary, by_session, evaluation_measures
 from agentic_rl.backends.verl.inside.names import TRAINER
 from agentic_rl.backends.verl.inside.pruning import point_to, prune
 from agentic_rl.backends.verl.inside.records import rollouts_of
+from agentic_rl.backends.verl.inside.step_record import StepRecord
 from agentic_rl.tracking import LineFile
 
 
@@ -42,24 +36,26 @@ class _NothingToLearnError(Exception):
         self.batch = batch
 
 
-@register_trainer(TRAINER)
-class AgenticTrainer(PPOTrainerSync):
-    """Overrides hooks and steps of verl's trainer; `trainer.v1.agentic_rl` of the configuration has its `JobOptions`.
+class Agentic(PPOTrainer):
+    """Overrides hooks and steps of the trainer of verl that a class of ours also derives from.
 
-    To the rest of verl the mode is `sync` again: its other checks and choices go by that name.
+    `trainer.v1.agentic_rl` of the configuration has the `JobOptions`. To the rest of verl the mode is verl's own again:
+    its other checks and choices go by that name.
     """
+
+    mode: ClassVar[str]
+    """verl's."""
 
     def __init__(self, config: DictConfig) -> None:
         self._job = JobOptions(**OmegaConf.to_container(config.trainer.v1[TRAINER]))
         self._events = Events(self._job.events)
-        self._measured: dict[str, float] = {}
-        self._written = 0
-        self._learnt = True
+        self._step = StepRecord()
+        self._part = config.data.train_batch_size
         self._saved_step = -1
         self._stopping = False
         self.checkpoint_callback: CheckpointCallback  # verl sets it
         with open_dict(config):
-            config.trainer.v1.trainer_mode = "sync"
+            config.trainer.v1.trainer_mode = self.mode
         super().__init__(config)
 
     # ------------------------------ stages ------------------------------
@@ -103,11 +99,12 @@ class AgenticTrainer(PPOTrainerSync):
         if self._stopping:
             self._shutdown_dump_executor()
             raise StopRequestedError(self.global_steps - 1)
+        self._step = StepRecord()
         super().on_step_begin()
         self._events.say(begins=True, step=self.global_steps)
 
     def on_step_end(self) -> None:
-        """Save for a stop while the engine still sleeps, as verl saves."""
+        """Save for a stop before the engine has the new weights, as verl saves."""
         if Path(self._job.stop_file).exists():
             self._stopping = True
             if self._saved_step != self.global_steps:
@@ -116,15 +113,14 @@ class AgenticTrainer(PPOTrainerSync):
 
     # ------------------------------ rollouts ------------------------------
 
-    def _step_once(self, *args: Any, **kwargs: Any) -> tq.KVBatchMeta:
-        """Leave out a step from which nothing can be learnt: verl has no loss of no tokens."""
+    def _step_once(self, metrics: dict[str, Any], timing_raw: dict[str, float], sample_batch_size: int) -> Any:
+        """Leave out a batch from which nothing can be learnt: verl has no loss of no tokens."""
+        self._part = sample_batch_size
         try:
-            batch = super()._step_once(*args, **kwargs)
+            return super()._step_once(metrics, timing_raw, sample_batch_size)
         except _NothingToLearnError as skipped:
-            self._learnt = False
+            self._step.skipped.update(skipped.batch.keys)
             return skipped.batch
-        self._learnt = True
-        return batch
 
     def _balance_batch(self, batch: tq.KVBatchMeta, *args: Any, **kwargs: Any) -> tq.KVBatchMeta:
         """Look at the sampled batch before verl fills it up.
@@ -136,25 +132,20 @@ class AgenticTrainer(PPOTrainerSync):
         return super()._balance_batch(batch, *args, **kwargs)
 
     def _look_at(self, batch: tq.KVBatchMeta) -> None:
-        summaries = batch_fields.summaries(batch)
+        summaries, n = batch_fields.summaries(batch), self.config.actor_rollout_ref.rollout.n
         rollouts = by_session(batch.keys, summaries)
-        expected = self.config.data.train_batch_size * self.config.actor_rollout_ref.rollout.n
-        expected = max(expected, len(rollouts))  # a manager of the user's own may sample more
-        refuse_failures(
-            f"step {self.global_steps}", reasons(rollouts.values(), expected), self._job.max_failed_fraction
-        )
-        self._write_down(batch, summaries)
-        whole = [rollout for rollout in rollouts.values() if not rollout["error"]]
-        self._measured = step_measures(list(rollouts.values()), expected)
-        self._measured["samples/mean"] = len(batch.keys) / max(len(rollouts), 1)
-        self._written = sum(int(rollout["written"]) for rollout in whole)
-        if not self._written:
+        first, step = self._step.prompts, self._step
+        written = step.add(batch.keys, list(rollouts.values()), self._part * n)
+        rest = max(self.config.data.train_batch_size * n - step.expected, 0)
+        refuse_failures(f"step {self.global_steps}", [*step.reasons, *[""] * rest], self._job.max_failed_fraction)
+        self._write_down(batch, summaries, first)
+        if not written:
             raise _NothingToLearnError(batch)
-        if len(whole) < len(rollouts):
+        if any(rollout["error"] for rollout in rollouts.values()):
             batch_fields.put(batch, uid=groups_of(batch.keys, batch_fields.uids(batch), rollouts))
 
-    def _write_down(self, batch: tq.KVBatchMeta, summaries: Sequence[Summary]) -> None:
-        tasks, trajectories = rollouts_of(batch.keys, batch_fields.records(batch), summaries)
+    def _write_down(self, batch: tq.KVBatchMeta, summaries: Sequence[Summary], first: int) -> None:
+        tasks, trajectories = rollouts_of(batch.keys, batch_fields.records(batch), summaries, first)
         if not tasks:
             return
         algorithm = self.config.algorithm
@@ -185,14 +176,15 @@ class AgenticTrainer(PPOTrainerSync):
         self, batch: tq.KVBatchMeta, metrics: dict[str, Any], timing_raw: Mapping[str, float], **rest: Any
     ) -> None:
         """Add our measurements; those that verl makes under the same name count samples, not rollouts."""
-        if self._learnt:
-            super()._compute_metrics(batch, metrics, timing_raw, **rest)
+        learnt = [place for place, key in enumerate(batch.keys) if key not in self._step.skipped]
+        if learnt:
+            super()._compute_metrics(_some(batch, learnt), metrics, timing_raw, **rest)
         else:
             metrics |= {"training/global_step": rest["global_steps"], "training/epoch": rest["epoch"]}
             metrics |= {f"timing_s/{name}": seconds for name, seconds in timing_raw.items()}
-        metrics |= self._measured
+        metrics |= self._step.measures()
         if timing_raw.get("gen"):
-            metrics["rollout/tokens_per_second"] = self._written / timing_raw["gen"]
+            metrics["rollout/tokens_per_second"] = self._step.written / timing_raw["gen"]
 
     def _val_metrics_update(
         self,
@@ -247,3 +239,21 @@ class AgenticTrainer(PPOTrainerSync):
                 yield callback
             finally:
                 checkpoint.async_save, self.checkpoint_callback = before, callback
+
+
+def _some(batch: tq.KVBatchMeta, places: Sequence[int]) -> tq.KVBatchMeta:
+    """The samples at `places`: the others lack the fields that only learning makes."""
+    if len(places) == len(batch.keys):
+        return batch
+    return tq.KVBatchMeta(
+        partition_id=batch.partition_id,
+        keys=[batch.keys[place] for place in places],
+        tags=[batch.tags[place] for place in places],
+    )
+
+
+@register_trainer(TRAINER)
+class AgenticTrainer(Agentic, PPOTrainerSync):
+    """Training and inference take turns on the same devices."""
+
+    mode = "sync"
