@@ -20,6 +20,7 @@ from agentic_rl.rollout.grouping import Grouping
 from agentic_rl.rollout.limits import Limits, Truncation
 from agentic_rl.rollout.recorder import Recorder
 from agentic_rl.rollout.retries import Retries
+from agentic_rl.rollout.segments import Conversation
 from agentic_rl.rollout.wrapper_runner import WrapperRunner
 
 Runnable = Agent | type[BaseEngineWrapper]
@@ -30,7 +31,8 @@ class Driver:
     """Holds `n_parallel_agents` rollouts in flight on one engine.
 
     The settings have the names of the configuration; `Limits` says what each means. `tool_timeout` is that of tools
-    that say nothing themselves (None: `turn_timeout`), `retries` says which failed rollouts begin anew.
+    that say nothing themselves (None: `turn_timeout`), `retries` says which failed rollouts begin anew, `conversation`
+    is what records the conversations of agents.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Driver:
         truncation: Truncation = "error",
         tool_timeout: float | None = None,
         retries: Retries | None = None,
+        conversation: type[Conversation] = Conversation,
     ) -> None:
         self.engine = engine
         self.chat_format = chat_format
@@ -73,6 +76,7 @@ class Driver:
         self._tool_timeout = turn_timeout if tool_timeout is None else tool_timeout
         self._retries = retries or Retries()
         self._agent_name = agent_name
+        self._conversation = conversation
         self._sessions = count()
         self._wrappers: dict[type[BaseEngineWrapper], WrapperRunner] = {}
         self._gateway = Gateway(chat_format)
@@ -129,7 +133,15 @@ class Driver:
     def _new_recorder(self, task: Task) -> Recorder:
         session = f"{next(self._sessions)}-{task.idx}-{task.sample}"
         door = partial(self._gateway.open, loop=asyncio.get_running_loop())
-        return Recorder(self.engine, self.chat_format, self.limits, task, session, open_door=door)
+        return Recorder(
+            self.engine,
+            self.chat_format,
+            self.limits,
+            task,
+            session,
+            open_door=door,
+            conversation=self._conversation,
+        )
 
     def _wrapper_runner(self, wrapper: type[BaseEngineWrapper]) -> WrapperRunner:
         if wrapper not in self._wrappers:

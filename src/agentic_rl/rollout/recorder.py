@@ -33,8 +33,9 @@ class Recorder:
         session: str,
         *,
         open_door: Callable[[Conversation], Door] | None = None,
+        conversation: type[Conversation] = Conversation,
     ) -> None:
-        self.conversation = Conversation(engine, chat_format, limits, task, session)
+        self.conversation = conversation(engine, chat_format, limits, task, session)
         self.fault: Exception | None = None
         """What the agent did wrong with the model, whether or not it let the exception through."""
         self._branch: Branch | None = None
