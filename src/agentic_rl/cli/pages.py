@@ -14,7 +14,7 @@ _INTRODUCTION = """\
 
 Every code that `agentic-rl check` and the trainers report. `agentic-rl explain CODE` prints one of these pages.
 Codes are stable: 0xx reading, 1xx single values, 2xx relations between keys, 3xx paths and files, 4xx the content of
-files, 5xx backends.
+files, 5xx backends, 6xx hosts.conf, base.conf and the YAML files that they belong to.
 """
 
 
@@ -24,6 +24,8 @@ def all_pages() -> dict[str, Page]:
     import agentic_rl.backends.verl.findings
     import agentic_rl.config.agent_file
     import agentic_rl.config.artifacts
+    import agentic_rl.config.aura.bundle_rules
+    import agentic_rl.config.aura.cluster_pages
     import agentic_rl.config.batch
     import agentic_rl.config.flat.artifact_registry
     import agentic_rl.config.flat.mindspeed_rules

@@ -21,6 +21,7 @@ _FAMILIES = {
     "3": "Paths and files",
     "4": "The content of files",
     "5": "Backends",
+    "6": "Cluster files",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from agentic_rl.config.formats import NAMES, detect
@@ -39,6 +39,22 @@ def yaml_files(folder: str) -> Iterator[str]:
             path = Path(where) / name
             if name.lower().endswith(_ENDINGS) and not name.startswith(".") and not path.is_symlink():
                 yield str(path)
+
+
+def folders_with(names: Container[str], folder: str) -> Iterator[str]:
+    """The folders at and below `folder` that hold a file with one of the names; nothing hidden, nothing through links.
+
+    Raises:
+        TooManyFilesError: more than `MOST_ENTRIES` files and folders.
+    """
+    seen = 0
+    for where, folders, files in os.walk(folder):
+        seen += len(folders) + len(files)
+        if seen > MOST_ENTRIES:
+            raise TooManyFilesError(folder)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if any(name in names for name in files):
+            yield where
 
 
 def why_not(document: Document) -> str:

@@ -1,0 +1,1 @@
+"""The instances format: `agentic_ai`, `train_instances` and their kin in YAML, hosts.conf and base.conf beside it."""
