@@ -8,7 +8,7 @@ import pytest
 
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Segment, Trajectory
-from agentic_rl.backends.local.rollouts import SCHEMA_VERSION, trajectory_record
+from agentic_rl.rollout.trajectory_record import SCHEMA_VERSION, trajectory_record
 from agentic_rl.view import trajectory_schema
 from view_doubles import rollout, with_advantage
 

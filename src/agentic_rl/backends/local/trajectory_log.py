@@ -10,7 +10,7 @@ import torch
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
 from agentic_rl.algorithms.advantages import group_relative_advantages
-from agentic_rl.backends.local.rollouts import trajectory_record
+from agentic_rl.rollout.trajectory_record import trajectory_record
 from agentic_rl.tracking import LineFile
 
 MAX_BYTES = 1 << 30

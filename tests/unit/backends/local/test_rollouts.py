@@ -8,7 +8,8 @@ import torch
 
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Segment, Trajectory
-from agentic_rl.backends.local.rollouts import rollout_metrics, to_samples, trajectory_record
+from agentic_rl.backends.local.rollouts import rollout_metrics, to_samples
+from agentic_rl.rollout.trajectory_record import trajectory_record
 
 
 def trajectory(reward: float = 1.0, **changes: Any) -> Trajectory:

@@ -9,8 +9,8 @@ from typing import Any
 
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Segment, Trajectory
-from agentic_rl.backends.local.rollouts import trajectory_record
 from agentic_rl.backends.verl.inside.measures import Summary, session_of
+from agentic_rl.rollout.trajectory_record import trajectory_record
 
 FIELD = "record"
 """In `extra_fields` of a rollout's first sample: the trajectory; empty in its other samples."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Segment, Trajectory
-from agentic_rl.backends.local.rollouts import trajectory_record
 from agentic_rl.backends.local.trajectory_log import TrajectoryLog
 from agentic_rl.backends.verl.inside.records import packed, rollouts_of, unpacked
+from agentic_rl.rollout.trajectory_record import trajectory_record
 from agentic_rl.tracking import LineFile
 
 TASK = Task(prompt=[], data_source="calc", idx=812, sample=3)
