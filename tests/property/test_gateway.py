@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentic_rl.rollout.gateway import chat, completions, response_events, responses
+from agentic_rl.rollout.gateway import chat, completions, responses
 from agentic_rl.rollout.gateway.ask import Ask, Choice
 from agentic_rl.rollout.gateway.body import IGNORED, NEUTRAL, Body, read_json
 from agentic_rl.rollout.gateway.faults import InvalidError
@@ -66,9 +66,14 @@ def test_every_payload_is_an_object_or_refused(payload: bytes) -> None:
         assert isinstance(json.loads(payload), dict)
 
 
-@pytest.mark.parametrize(("api", "pieces"), [(chat, chat.chunks), (responses, response_events.events)])
-@given(text=st.text(max_size=20), names=st.lists(st.text(max_size=5), max_size=3), cut=st.booleans())
-def test_a_stream_adds_up_to_the_answer(api: Any, pieces: Any, text: str, names: list[str], cut: bool) -> None:
+@pytest.mark.parametrize("api", [chat, responses])
+@given(
+    text=st.text(max_size=20),
+    told=st.integers(0, 20),
+    names=st.lists(st.text(max_size=5), max_size=3),
+    cut=st.booleans(),
+)
+def test_a_stream_adds_up_to_the_answer(api: Any, text: str, told: int, names: list[str], cut: bool) -> None:
     calls = [
         {"id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": "{}"}}
         for place, name in enumerate(names)
@@ -78,7 +83,8 @@ def test_a_stream_adds_up_to_the_answer(api: Any, pieces: Any, text: str, names:
     choice = Choice(message, text, ids, [0.0] * len(ids), "length" if cut else "stop", [1, 2])
     ask = Ask("m", True, [], usage_in_stream=True, logprobs=True)
     whole = api.answer(ask, [choice], "1", SPELLING)
-    stream = list(pieces(ask, whole))
+    writer = chat.Chunks(ask, "1") if api is chat else responses.stream(ask, "1")
+    stream = [*(event for letter in text[:told] for event in writer.text(0, letter)), *writer.end(whole)]
     json.dumps([whole, *stream])
     if api is chat:
         deltas = [one["choices"][0]["delta"] for one in stream if one["choices"]]
@@ -86,6 +92,7 @@ def test_a_stream_adds_up_to_the_answer(api: Any, pieces: Any, text: str, names:
         assert [call["function"]["name"] for delta in deltas for call in delta.get("tool_calls", ())] == names
         assert stream[-1]["usage"] == whole["usage"]
     else:
-        assert stream[-1]["response"] == whole
+        assert stream[-1]["response"] == {**whole, "created_at": stream[0]["response"]["created_at"]}
+        assert [one["sequence_number"] for one in stream] == list(range(len(stream)))
         assert [one["item"] for one in stream if one["type"] == "response.output_item.done"] == whole["output"]
         assert "".join(one["delta"] for one in stream if one["type"] == "response.output_text.delta") == text

@@ -68,6 +68,12 @@ class Dialog:
         content, calls = self._formats.call_format.read(rest, self.schemas)
         return (f"{thoughts}{content}", calls) if calls else (text, [])
 
+    def settled(self, text: str) -> str:
+        """Return the beginning of a reply's content that no further text can change: what comes before any call."""
+        thoughts, rest = without_thoughts(text)
+        place = self._formats.call_format.calls_begin(rest, self.schemas)
+        return thoughts + rest[:place].rstrip()
+
     def training_ids(self, messages: Sequence[Message]) -> tuple[list[int], list[int]]:
         """Return tokens and mask of a whole conversation, as a rollout with these replies would have them.
 

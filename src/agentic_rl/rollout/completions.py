@@ -7,8 +7,9 @@ import contextvars
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agentic_rl.agents.deadline import Deadline
@@ -17,7 +18,7 @@ from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.engines.base import Completion, Engine, SamplingParams
 from agentic_rl.rollout.limits import Limits
 from agentic_rl.rollout.openai_shapes import Request, read_request, write_answer
-from agentic_rl.rollout.stops import cut_at_stop
+from agentic_rl.rollout.reply_stream import OnText, ReplyStream
 
 
 class CompletionsFunction:
@@ -70,17 +71,31 @@ class CompletionsFunction:
             return await self._answer(body)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._answer(body), self._loop))
 
-    async def _answer(self, body: dict[str, Any]) -> dict[str, Any]:
+    async def streamed(self, on_text: Callable[[int, str], None], /, **body: Any) -> dict[str, Any]:
+        """Answer a body on the engine's loop, and tell `on_text` of each answer's number and text as it is written."""
+        if self._loop is None:
+            raise RolloutEndedError("completions was called after its batch had ended")
+        return await self._answer(body, on_text)
+
+    async def _answer(self, body: dict[str, Any], on_text: Callable[[int, str], None] | None = None) -> dict[str, Any]:
         request = read_request(body, self._format)
         params = self._params(request)
+
+        def one(place: int) -> Coroutine[Any, Any, Completion]:
+            listener = None if on_text is None else partial(on_text, place)
+            return self._complete(request, replace(params, seed=self._seed_of(request)), listener)
+
         with Deadline(self._limits.turn_timeout, "the model call"):
-            completions = await asyncio.gather(
-                *(self._complete(request, replace(params, seed=self._seed_of(request))) for _ in range(request.n))
-            )
+            completions = await asyncio.gather(*map(one, range(request.n)))
         return write_answer(request, completions, self._format)
 
-    async def _complete(self, request: Request, params: SamplingParams) -> Completion:
-        completion = cut_at_stop(await self._engine.generate(request.prompt, params), request.stop, self._format)
+    async def _complete(self, request: Request, params: SamplingParams, on_text: OnText | None) -> Completion:
+        if request.stop or on_text is not None:
+            settled = self._format.dialog(request.tools).settled if request.chat else str
+            stream = ReplyStream(self._format, request.stop, on_text, settled)
+            completion = await stream.generate(self._engine, request.prompt, params)
+        else:
+            completion = await self._engine.generate(request.prompt, params)
         self._answers.setdefault(request.prompt, []).append(completion)
         return completion
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,8 @@ from agentic_rl.rollout.chat import ChatFormat, Dialog
 from agentic_rl.rollout.engines.base import Completion, Engine
 from agentic_rl.rollout.errors import HistoryRewrittenError
 from agentic_rl.rollout.limits import Limits
-from agentic_rl.rollout.stops import cut_at_stop, text_before_stop
+from agentic_rl.rollout.reply_stream import OnText, ReplyStream
+from agentic_rl.rollout.stops import text_before_stop
 from agentic_rl.rollout.tool_calls import as_openai
 
 
@@ -97,6 +98,7 @@ class Conversation:
         tools: Sequence[ToolSpec] | None = None,
         *,
         chat_template_kwargs: Mapping[str, Any] | None = None,
+        on_text: OnText | None = None,
         **sampling: Any,
     ) -> Reply:
         """Let the policy answer `messages`, which may be any conversation.
@@ -105,6 +107,7 @@ class Conversation:
             messages: in OpenAI's form.
             tools: what the policy may call.
             chat_template_kwargs: variables of the chat template, such as `enable_thinking`.
+            on_text: told of the message's content while it is written, as far as no call of a tool can follow in it.
             **sampling: of this call only: `stop`, one or several texts, and what `Limits.sampling` knows.
 
         Raises:
@@ -114,7 +117,8 @@ class Conversation:
             ChatTemplateError: the template refuses the messages.
         """
         self.require_open()
-        return await self._answer(self._placed(messages, self._format.dialog(tools, chat_template_kwargs)), sampling)
+        dialog = self._format.dialog(tools, chat_template_kwargs)
+        return await self._answer(self._placed(messages, dialog), sampling, on_text, dialog.settled)
 
     async def extend(self, branch: Branch, messages: Sequence[Message], **sampling: Any) -> Reply:
         """Let the policy answer messages that are known to continue the last turn of a branch; see `complete`."""
@@ -122,8 +126,10 @@ class Conversation:
         dialog = branch.dialog or self._format.dialog()
         return await self._answer(self._continued(branch, dialog, len(branch.turns) - 1, messages), sampling)
 
-    async def complete_ids(self, prompt: Sequence[int], **sampling: Any) -> Reply:
+    async def complete_ids(self, prompt: Sequence[int], *, on_text: OnText | None = None, **sampling: Any) -> Reply:
         """Let the policy continue tokens; those that a branch has are that branch's.
+
+        `on_text` is told of the text while it is written.
 
         Raises:
             ValueError: there are none.
@@ -132,12 +138,13 @@ class Conversation:
         self.require_open()
         if not prompt:
             raise ValueError("prompt has no tokens; give at least one")
-        return await self._answer(self._placed_ids(list(prompt)), sampling)
+        return await self._answer(self._placed_ids(list(prompt)), sampling, on_text)
 
-    async def complete_text(self, prompt: str, **sampling: Any) -> Reply:
+    async def complete_text(self, prompt: str, *, on_text: OnText | None = None, **sampling: Any) -> Reply:
         """Let the policy continue text, in which special tokens count as such.
 
-        Text that begins with all that a branch holds continues that branch with its own tokens.
+        Text that begins with all that a branch holds continues that branch with its own tokens. `on_text` is told of
+        the text while it is written.
 
         Raises:
             ValueError: it is empty.
@@ -146,7 +153,7 @@ class Conversation:
         self.require_open()
         if not prompt:
             raise ValueError("prompt is empty; give some text")
-        return await self._answer(self._placed_text(prompt), sampling)
+        return await self._answer(self._placed_text(prompt), sampling, on_text)
 
     def end(self) -> None:
         """Refuse further calls and give the engine its caches back."""
@@ -233,7 +240,13 @@ class Conversation:
                     return _Call(branch, turn, self._format.encode(prompt[len(known) :]), ())
         return self._placed_ids(self._format.encode(prompt))
 
-    async def _answer(self, call: _Call, sampling: dict[str, Any]) -> Reply:
+    async def _answer(
+        self,
+        call: _Call,
+        sampling: dict[str, Any],
+        on_text: OnText | None = None,
+        settled: Callable[[str], str] = str,
+    ) -> Reply:
         prompt = call.prompt()
         stop = _texts(sampling.pop("stop", None)) if sampling else ()
         if not self._branches:
@@ -247,12 +260,14 @@ class Conversation:
         session = self._free_session()
         try:
             with Deadline(self._limits.turn_timeout, "the model call"):
-                completion = await self._engine.generate(prompt, params, session=session)
+                if stop or on_text is not None:
+                    stream = ReplyStream(self._format, stop, on_text, settled)
+                    completion = await stream.generate(self._engine, prompt, params, session)
+                else:
+                    completion = await self._engine.generate(prompt, params, session=session)
         finally:
             self._running.discard(session)
         self.require_open()
-        if stop:
-            completion = cut_at_stop(completion, stop, self._format)
         return self._recorded(call, prompt, completion, stop)
 
     def _room(self, branch: Branch, length: int) -> int:

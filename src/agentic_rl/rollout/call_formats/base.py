@@ -33,6 +33,10 @@ class CallFormat(ABC):
         """
 
     @abstractmethod
+    def calls_begin(self, text: str, schemas: Schemas) -> int:
+        """Return where a call may begin in a reply that is still being written; its length where none may yet."""
+
+    @abstractmethod
     def write(self, calls: Sequence[Call]) -> str:
         """Write calls, each a name and its arguments, for a template that prints none."""
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
+from agentic_rl.rollout.held_back import settled_length
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -23,7 +24,11 @@ class Hermes(CallFormat):
             return text, []
         outside, bodies = _split(text)
         calls = [call for body, closed in bodies for call in self._between(body.strip(), closed=closed)]
-        return outside.strip(), calls
+        return outside.rstrip(), calls
+
+    def calls_begin(self, text: str, schemas: Schemas) -> int:
+        """Return the place of the first opening tag."""
+        return settled_length(text, [OPEN])
 
     def write(self, calls: Sequence[Call]) -> str:
         """Write each between tags of its own."""

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
+from agentic_rl.rollout.held_back import settled_length
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 _TAG = "<|python_tag|>"
 _BEGIN = re.compile(r'\{\s*"(?:name|type)"\s*:')
+_LONGEST_BEGIN = 256
 _BETWEEN = re.compile(r"[\s;]*(?:<\|python_tag\|>)?[\s;]*")
 
 
@@ -32,7 +34,14 @@ class Llama3Json(CallFormat):
             return text, []
         place = min(tag if tag >= 0 else len(text), begin.start() if begin else len(text))
         calls = self._calls(text[place:])
-        return (text, []) if not calls else (text[:place].strip(), calls)
+        return (text, []) if not calls else (text[:place].rstrip(), calls)
+
+    def calls_begin(self, text: str, schemas: Schemas) -> int:
+        """Return the place of the tag, or of a brace that may be an object's with a name."""
+        if not schemas:
+            return len(text)
+        begins = (brace.start() for brace in re.finditer("{", text) if _may_begin(text[brace.start() :]))
+        return min(settled_length(text, [_TAG]), next(begins, len(text)))
 
     def write(self, calls: Sequence[Call]) -> str:
         """Write objects with `; ` between them."""
@@ -58,6 +67,12 @@ class Llama3Json(CallFormat):
             calls.append(self.from_object(value, text[place:end], "parameters", "arguments"))
             place = _skipped(text, end)
         return calls or [self.malformed(text, "nothing follows the tag")]
+
+
+def _may_begin(text: str) -> bool:
+    """Whether a text that begins with a brace is, or may become, the beginning of a call."""
+    written = "".join(text[:_LONGEST_BEGIN].split())
+    return any(written.startswith(begin) or begin.startswith(written) for begin in ('{"name":', '{"type":'))
 
 
 def _skipped(text: str, place: int) -> int:

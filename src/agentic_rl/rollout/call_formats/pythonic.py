@@ -14,6 +14,7 @@ from agentic_rl.rollout.call_formats.base import Call, CallFormat, Schemas
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 _BEGIN = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
+_MAY_BEGIN = re.compile(r"\[\s*(?:[A-Za-z_][\w.]*\s*(?:\(|\Z)|\Z)|\Z")
 _TAGS = ("<|python_tag|>", "<|python_start|>")
 _END = "<|python_end|>"
 _SIGNS = re.compile(r"(?:[-+~]\s*|not\s+)+")
@@ -40,6 +41,17 @@ class Pythonic(CallFormat):
             return "", [self._call(node) for node in _nodes(body)]
         except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:  # what a parser may say
             return "", [self.malformed(body, str(error) or type(error).__name__)]
+
+    def calls_begin(self, text: str, schemas: Schemas) -> int:
+        """Return 0 as long as the reply may become a list of calls."""
+        if not schemas:
+            return len(text)
+        body = text.strip()
+        for tag in _TAGS:
+            if tag.startswith(body):
+                return 0
+            body = body.removeprefix(tag).lstrip()
+        return 0 if _MAY_BEGIN.match(body) else len(text)
 
     def write(self, calls: Sequence[Call]) -> str:
         """Write one list."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentic_rl.rollout.call_formats.base import STRICT_JSON, Call, CallFormat, Schemas, as_json
+from agentic_rl.rollout.held_back import settled_length
 from agentic_rl.rollout.tool_calls import ParsedCall
 
 _CALL = re.compile(
@@ -16,6 +17,7 @@ _CALL = re.compile(
 )
 _FUNCTION = re.compile(r"<function=([^<>\n]+)>(.*)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^<>\n]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_OPENING = ("<tool_call>", "<function=")
 _TRUE_AND_FALSE = {"True": True, "False": False, "None": None}
 
 
@@ -27,10 +29,14 @@ class Qwen3Coder(CallFormat):
 
     def read(self, text: str, schemas: Schemas) -> tuple[str, list[ParsedCall]]:
         """Read every call, whatever the order of its parameters."""
-        if "<tool_call>" not in text and "<function=" not in text:
+        if not any(tag in text for tag in _OPENING):
             return text, []
         calls = [self._call(_body(match), schemas) for match in _CALL.finditer(text)]
-        return _CALL.sub("", text).strip(), calls
+        return _CALL.sub("", text).rstrip(), calls
+
+    def calls_begin(self, text: str, schemas: Schemas) -> int:
+        """Return the place of the first opening tag."""
+        return settled_length(text, _OPENING)
 
     def write(self, calls: Sequence[Call]) -> str:
         """Write each between tags of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -50,11 +50,15 @@ class Choice:
     prompt_ids: Sequence[int]
 
 
+OnText = Callable[[int, str], None]
+"""Told of the number of an answer and what is added to its text."""
+
+
 class Policy(Protocol):
     """What answers."""
 
-    async def answer(self, ask: Ask) -> list[Choice]:
-        """Return `ask.n` answers.
+    async def answer(self, ask: Ask, on_text: OnText | None = None) -> list[Choice]:
+        """Return `ask.n` answers; `on_text` is told of their text while they are written.
 
         Raises:
             Exception: see `api_error`.
@@ -97,6 +101,17 @@ def read_n(body: Body) -> int:
 def read_model(body: Body) -> str:
     """Take the name of the model, which is the client's own affair."""
     return str(body.take("model", str, default=MODEL))
+
+
+def refuse_alternatives(key: str, number: int, *, most: int) -> None:
+    """Refuse to tell of tokens that were not sampled.
+
+    Raises:
+        InvalidError: more of them are asked for than `most`.
+    """
+    if number > most:
+        problem = f"{key} is {number}, but engines tell of sampled tokens only; leave it out or give {most}"
+        raise InvalidError(problem, param=key, code="unsupported_parameter")
 
 
 def _stops(body: Body) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from agentic_rl.rollout.completions import CompletionsFunction
-from agentic_rl.rollout.gateway.ask import Ask, Choice
+from agentic_rl.rollout.gateway.ask import Ask, Choice, OnText
 from agentic_rl.rollout.gateway.faults import InvalidError
 
 
@@ -16,20 +16,21 @@ class BatchDoor:
     def __init__(self, completions: CompletionsFunction) -> None:
         self._completions = completions
 
-    async def answer(self, ask: Ask) -> list[Choice]:
+    async def answer(self, ask: Ask, on_text: OnText | None = None) -> list[Choice]:
         """Let the policy answer; see `Policy.answer`."""
         if "chat_template_kwargs" in ask.options:
             raise InvalidError("chat_template_kwargs can't be given here", param="chat_template_kwargs")
         shown: dict[str, Any] = {"prompt": ask.prompt}
         if ask.messages is not None:
             shown = {"messages": ask.messages, "tools": ask.tools or None}
-        work = self._completions(**shown, **ask.options, n=ask.n)
+        body = {**shown, **ask.options, "n": ask.n}
+        work = self._completions(body) if on_text is None else self._completions.streamed(on_text, **body)
         call = self._completions.context.copy().run(asyncio.ensure_future, work)
         try:
-            body = await call
+            answer = await call
         finally:
             call.cancel()
-        return [_choice(one, body["prompt_token_ids"]) for one in body["choices"]]
+        return [_choice(one, answer["prompt_token_ids"]) for one in answer["choices"]]
 
 
 def _choice(one: dict[str, Any], prompt_ids: list[int]) -> Choice:

@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentic_rl.rollout.gateway.ask import Ask, Choice, read_model, read_n, read_options
+from agentic_rl.rollout.gateway.ask import Ask, Choice, read_model, read_n, read_options, refuse_alternatives
 from agentic_rl.rollout.gateway.body import Body
-from agentic_rl.rollout.gateway.faults import InvalidError
 from agentic_rl.rollout.gateway.messages import chosen, read_messages, read_tools
 from agentic_rl.rollout.gateway.spelling import Spelling, usage
 
@@ -23,10 +22,7 @@ def read(body: Body) -> Ask:
     """
     messages = read_messages(body.need("messages", list))
     tools = chosen(body.take("tool_choice", str, dict), read_tools(body.take("tools", list, default=[])))
-    alternatives = body.take("top_logprobs", int, default=0)
-    logprobs = body.take("logprobs", bool, default=False)
-    if alternatives and not logprobs:
-        raise InvalidError("top_logprobs needs logprobs: true", param="top_logprobs")
+    refuse_alternatives("top_logprobs", body.take("top_logprobs", int, default=0), most=0)
     stream, usage_too = read_stream(body)
     ask = Ask(
         model=read_model(body),
@@ -35,7 +31,7 @@ def read(body: Body) -> Ask:
         tools=tools,
         n=read_n(body),
         options=read_options(body, "max_completion_tokens", "max_tokens"),
-        logprobs=logprobs,
+        logprobs=body.take("logprobs", bool, default=False),
         token_ids=body.take("return_token_ids", bool, default=False),
         usage_in_stream=usage_too,
     )
@@ -63,17 +59,45 @@ def answer(ask: Ask, choices: Sequence[Choice], answer_id: str, spelling: Spelli
     }
 
 
-def chunks(ask: Ask, whole: Json) -> Iterator[Json]:
-    """Return an answer in the chunks of a stream."""
-    head = _head(ask, whole["id"].removeprefix("chatcmpl-"), "chat.completion.chunk")
-    if ask.usage_in_stream:
-        head["usage"] = None
-    for choice in whole["choices"]:
-        for delta in _deltas(choice["message"]):
-            yield {**head, "choices": [{"index": choice["index"], "delta": delta, "finish_reason": None}]}
-        yield {**head, "choices": [{**_without(choice, "message"), "delta": {}}]}
-    if ask.usage_in_stream:
-        yield {**head, "choices": [], "usage": whole["usage"]}
+class Chunks:
+    """Writes the stream of one answer."""
+
+    named = False
+
+    def __init__(self, ask: Ask, answer_id: str) -> None:
+        self._head = _head(ask, answer_id, "chat.completion.chunk")
+        self._usage = ask.usage_in_stream
+        if ask.usage_in_stream:
+            self._head["usage"] = None
+        self._told: dict[int, int] = {}
+
+    def text(self, place: int, delta: str) -> Iterator[Json]:
+        """Return the chunks for text that is added to a choice."""
+        yield from self._opening(place)
+        self._told[place] += len(delta)
+        yield self._chunk(place, {"content": delta})
+
+    def end(self, whole: Json) -> Iterator[Json]:
+        """Return the chunks for what is left of each choice; its log-probabilities are in its last one."""
+        for choice in whole["choices"]:
+            place, message = choice["index"], choice["message"]
+            yield from self._opening(place)
+            rest = (message["content"] or "")[self._told[place] :]
+            if rest:
+                yield self._chunk(place, {"content": rest})
+            for number, call in enumerate(message.get("tool_calls", ())):
+                yield self._chunk(place, {"tool_calls": [{"index": number, **call}]})
+            yield {**self._head, "choices": [{**_without(choice, "message"), "delta": {}}]}
+        if self._usage:
+            yield {**self._head, "choices": [], "usage": whole["usage"]}
+
+    def _opening(self, place: int) -> Iterator[Json]:
+        if place not in self._told:
+            self._told[place] = 0
+            yield self._chunk(place, {"role": "assistant", "content": ""})
+
+    def _chunk(self, place: int, delta: Json) -> Json:
+        return {**self._head, "choices": [{"index": place, "delta": delta, "finish_reason": None}]}
 
 
 def _head(ask: Ask, answer_id: str, kind: str) -> Json:
@@ -92,14 +116,6 @@ def _choice(place: int, choice: Choice, ask: Ask, spelling: Spelling) -> Json:
         "logprobs": {"content": spelling.detailed(choice), "refusal": None} if ask.logprobs else None,
         **({"token_ids": list(choice.token_ids)} if ask.token_ids else {}),
     }
-
-
-def _deltas(message: Json) -> Iterator[Json]:
-    yield {"role": "assistant", "content": ""}
-    if message["content"]:
-        yield {"content": message["content"]}
-    for place, call in enumerate(message.get("tool_calls", ())):
-        yield {"tool_calls": [{"index": place, **call}]}
 
 
 def _without(values: Json, key: str) -> Json:

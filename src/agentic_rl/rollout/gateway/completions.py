@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from agentic_rl.rollout.gateway.ask import Ask, Choice, read_model, read_n, read_options
+from agentic_rl.rollout.gateway.ask import Ask, Choice, read_model, read_n, read_options, refuse_alternatives
 from agentic_rl.rollout.gateway.body import Body
 from agentic_rl.rollout.gateway.chat import Json, read_stream
 from agentic_rl.rollout.gateway.faults import InvalidError
@@ -31,7 +32,7 @@ def read(body: Body) -> Ask:
         prompt=prompt,
         n=read_n(body),
         options=read_options(body, "max_tokens"),
-        logprobs=body.take("logprobs", int, bool, default=False) is not False,
+        logprobs=_logprobs_wanted(body),
         token_ids=body.take("return_token_ids", bool, default=False),
         usage_in_stream=usage_too,
     )
@@ -50,13 +51,34 @@ def answer(ask: Ask, choices: Sequence[Choice], answer_id: str, spelling: Spelli
     }
 
 
-def chunks(ask: Ask, whole: Json) -> Iterator[Json]:
-    """Return an answer in the chunks of a stream."""
-    head = _head(ask, whole["id"].removeprefix("cmpl-"))
-    for choice in whole["choices"]:
-        yield {**head, "choices": [choice]}
-    if ask.usage_in_stream:
-        yield {**head, "choices": [], "usage": whole["usage"]}
+class Chunks:
+    """Writes the stream of one answer."""
+
+    named = False
+
+    def __init__(self, ask: Ask, answer_id: str) -> None:
+        self._head = _head(ask, answer_id)
+        self._usage = ask.usage_in_stream
+        self._told: Counter[int] = Counter()
+
+    def text(self, place: int, delta: str) -> Iterator[Json]:
+        """Return the chunk for text that is added to a choice."""
+        self._told[place] += len(delta)
+        yield {**self._head, "choices": [{"index": place, "text": delta, "finish_reason": None, "logprobs": None}]}
+
+    def end(self, whole: Json) -> Iterator[Json]:
+        """Return the chunk for what is left of each choice; all of its log-probabilities are in it."""
+        for choice in whole["choices"]:
+            rest = choice["text"][self._told[choice["index"]] :]
+            yield {**self._head, "choices": [{**choice, "text": rest}]}
+        if self._usage:
+            yield {**self._head, "choices": [], "usage": whole["usage"]}
+
+
+def _logprobs_wanted(body: Body) -> bool:
+    wanted = body.take("logprobs", int, bool, default=False)
+    refuse_alternatives("logprobs", int(wanted), most=1)
+    return wanted is not False
 
 
 def _prompt(prompt: Any) -> str | list[int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from agentic_rl.agents.errors import BudgetExhaustedError, RolloutEndedError
-from agentic_rl.rollout.gateway.ask import Ask, Choice
+from agentic_rl.rollout.gateway.ask import Ask, Choice, OnText
 from agentic_rl.rollout.segments import Conversation, Reply
 
 
@@ -44,9 +45,10 @@ class Door:
             for call in self._calls:
                 call.cancel()
 
-    async def answer(self, ask: Ask) -> list[Choice]:
+    async def answer(self, ask: Ask, on_text: OnText | None = None) -> list[Choice]:
         """Let the policy answer, `ask.n` times at once; see `Policy.answer`."""
-        calls = [self._start(self._reply(ask)) for _ in range(ask.n)]
+        listeners = [None if on_text is None else partial(on_text, place) for place in range(ask.n)]
+        calls = [self._start(self._reply(ask, listener)) for listener in listeners]
         try:
             return [_choice(reply) for reply in await asyncio.gather(*calls)]
         except BudgetExhaustedError:
@@ -66,13 +68,13 @@ class Door:
         call.add_done_callback(self._calls.discard)
         return call
 
-    async def _reply(self, ask: Ask) -> Reply:
+    async def _reply(self, ask: Ask, on_text: Callable[[str], None] | None) -> Reply:
         conversation = self._conversation
         if ask.messages is not None:
-            return await conversation.complete(ask.messages, ask.tools, **ask.options)
+            return await conversation.complete(ask.messages, ask.tools, on_text=on_text, **ask.options)
         if isinstance(ask.prompt, str):
-            return await conversation.complete_text(ask.prompt, **ask.options)
-        return await conversation.complete_ids(ask.prompt, **ask.options)
+            return await conversation.complete_text(ask.prompt, on_text=on_text, **ask.options)
+        return await conversation.complete_ids(ask.prompt, on_text=on_text, **ask.options)
 
 
 def _choice(reply: Reply) -> Choice:

@@ -18,6 +18,7 @@ from aiohttp.web_protocol import RequestHandler
 from agentic_rl.agents.deadline import Deadline
 from agentic_rl.agents.errors import LateError
 from agentic_rl.rollout.gateway.faults import ApiError
+from agentic_rl.rollout.gateway.streaming import AnswerEvents
 
 MOST_BYTES = 32 * 2**20
 """Of a body."""
@@ -53,6 +54,8 @@ class Answer(NamedTuple):
     payload: bytes
     again: bool = True
     """Whether clients may repeat the call by themselves."""
+    events: AnswerEvents | None = None
+    """In place of the payload: what is sent while it is made."""
 
 
 class Listener:
@@ -135,12 +138,27 @@ class Listener:
             lambda: _body(request),
         )
         answer = await self._handle(call)
+        if answer.events is not None:
+            return await _streamed(request, answer, answer.events)
         response = web.Response(body=answer.payload, status=answer.status, content_type=answer.kind)
         if not answer.again:
             response.headers["x-should-retry"] = "false"
         if answer.status in (408, 413):  # the rest of the body would be taken for the next request
             response.force_close()
         return response
+
+
+async def _streamed(request: web.BaseRequest, answer: Answer, events: AnswerEvents) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status)
+    response.content_type = answer.kind
+    try:
+        await response.prepare(request)
+        async for piece in events:
+            await response.write(piece)
+        await response.write_eof()
+    finally:
+        events.close()
+    return response
 
 
 async def _body(request: web.BaseRequest) -> bytes:

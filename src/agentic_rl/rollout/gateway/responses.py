@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentic_rl.agents.task import Message
-from agentic_rl.rollout.gateway.ask import Ask, Choice, read_model, read_options
+from agentic_rl.rollout.gateway.ask import Ask, Choice, read_model, read_options, refuse_alternatives
 from agentic_rl.rollout.gateway.body import Body, shown
 from agentic_rl.rollout.gateway.chat import Json
 from agentic_rl.rollout.gateway.faults import InvalidError
 from agentic_rl.rollout.gateway.messages import chosen, read_call, read_role, read_text, read_tools
+from agentic_rl.rollout.gateway.response_events import ResponseEvents
 from agentic_rl.rollout.gateway.spelling import Spelling
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -87,8 +88,8 @@ def _read_include(body: Body) -> bool:
     include = body.take("include", list, default=[])
     if not all(isinstance(one, str) and one in _INCLUDABLE for one in include):
         raise InvalidError(f"include is {shown(include)}; only {_LOGPROBS} is known here", param="include")
-    alternatives = body.take("top_logprobs", int, default=0)
-    return _LOGPROBS in include or alternatives > 0
+    refuse_alternatives("top_logprobs", body.take("top_logprobs", int, default=0), most=0)
+    return _LOGPROBS in include
 
 
 def _refuse_formats(text: dict[str, Any]) -> None:
@@ -115,6 +116,16 @@ def answer(ask: Ask, choices: Sequence[Choice], answer_id: str, spelling: Spelli
             "total_tokens": len(choice.prompt_ids) + len(choice.token_ids),
         },
     }
+
+
+def stream(ask: Ask, answer_id: str) -> ResponseEvents:
+    """Return what writes the stream of the answer."""
+    return ResponseEvents(_head(ask, answer_id), {**_message(answer_id), "status": "in_progress"})
+
+
+def _message(answer_id: str, *parts: Json) -> Json:
+    message = {"id": f"msg_{answer_id}", "type": "message", "role": "assistant", "status": "completed"}
+    return {**message, "content": list(parts)}
 
 
 def _head(ask: Ask, answer_id: str) -> Json:
@@ -146,9 +157,7 @@ def _items(choice: Choice, ask: Ask, answer_id: str, spelling: Spelling) -> list
     if choice.message["content"] or not calls:
         logprobs = spelling.detailed(choice) if ask.logprobs else []
         text = {"type": "output_text", "text": choice.message["content"], "annotations": [], "logprobs": logprobs}
-        items.append(
-            {"id": f"msg_{answer_id}", "type": "message", "role": "assistant", "status": "completed", "content": [text]}
-        )
+        items.append(_message(answer_id, text))
     for place, call in enumerate(calls):
         items.append(
             {

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from agentic_rl.rollout.gateway import chat, completions, response_events, responses
-from agentic_rl.rollout.gateway.ask import MODEL, Ask, Choice, Policy
+from agentic_rl.rollout.gateway import chat, completions, responses
+from agentic_rl.rollout.gateway.ask import MODEL, Ask, Policy
 from agentic_rl.rollout.gateway.body import Body, read_json
 from agentic_rl.rollout.gateway.faults import ApiError
 from agentic_rl.rollout.gateway.listener import Answer, Call
 from agentic_rl.rollout.gateway.spelling import Spelling
+from agentic_rl.rollout.gateway.streaming import AnswerEvents, EventForm
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 
 
 class _Api(NamedTuple):
     read: Callable[[Body], Ask]
-    answer: Callable[[Ask, list[Choice], str, Spelling], dict[str, Any]]
-    pieces: Callable[[Ask, dict[str, Any]], Iterable[dict[str, Any]]]
+    answer: Callable[..., dict[str, Any]]
+    stream: Callable[[Ask, str], EventForm]
 
 
-def _api(module: ModuleType, pieces: Any) -> _Api:
-    return _Api(module.read, module.answer, pieces)
+def _api(module: ModuleType, stream: Callable[[Ask, str], EventForm]) -> _Api:
+    return _Api(module.read, module.answer, stream)
 
 
 _APIS = {
-    "chat/completions": _api(chat, chat.chunks),
-    "completions": _api(completions, completions.chunks),
-    "responses": _api(responses, response_events.events),
+    "chat/completions": _api(chat, chat.Chunks),
+    "completions": _api(completions, completions.Chunks),
+    "responses": _api(responses, responses.stream),
 }
 
 
@@ -56,10 +58,12 @@ async def answered(call: Call, what: str, policy: Policy, answer_id: str, spelli
     _require(call, "POST")
     api = _APIS[what]
     ask = api.read(read_json(await call.read()))
-    whole = api.answer(ask, await policy.answer(ask), answer_id, spelling)
     if not ask.stream:
-        return _json(whole)
-    return Answer(200, _EVENTS, b"".join(_events(api.pieces(ask, whole), named=what == "responses")))
+        return _json(api.answer(ask, await policy.answer(ask), answer_id, spelling))
+    written = partial(api.answer, ask, answer_id=answer_id, spelling=spelling)
+    events = AnswerEvents(api.stream(ask, answer_id), written, partial(policy.answer, ask))
+    await events.begin()
+    return Answer(200, _EVENTS, b"", events=events)
 
 
 def refused(error: ApiError) -> Answer:
@@ -69,14 +73,6 @@ def refused(error: ApiError) -> Answer:
 
 def _json(body: dict[str, Any]) -> Answer:
     return Answer(200, _JSON, json.dumps(body).encode())
-
-
-def _events(pieces: Iterable[dict[str, Any]], *, named: bool) -> Iterable[bytes]:
-    for piece in pieces:
-        name = f"event: {piece['type']}\n" if named else ""
-        yield f"{name}data: {json.dumps(piece)}\n\n".encode()
-    if not named:
-        yield b"data: [DONE]\n\n"
 
 
 def _require(call: Call, method: str) -> None:

@@ -25,7 +25,7 @@ class Spelling:
     def detailed(self, choice: Choice) -> list[dict[str, Any]]:
         """Return text and log-probability of each token, in the form of chats.
 
-        `top_logprobs` is empty: of the tokens that were not sampled the engine tells nothing.
+        `top_logprobs` is empty: more was refused, since of tokens that were not sampled engines tell nothing.
         """
         return [
             {"token": token, "logprob": logprob, "bytes": list(token.encode("utf-8", "replace")), "top_logprobs": []}

@@ -37,9 +37,10 @@ def test_a_prompt_that_goes_on_is_one_sequence() -> None:
 
 def test_a_stream_has_the_text_and_the_usage() -> None:
     async def work(client: Client) -> None:
-        text, usage = await client.stream("completions", prompt="ab", stream_options={"include_usage": True})
-        assert text["choices"][0]["text"] == "84 it is"
-        assert (text["id"], usage["usage"]["completion_tokens"]) == (usage["id"], len(ANSWER))
+        *texts, usage = await client.stream("completions", prompt="ab", stream_options={"include_usage": True})
+        assert "".join(chunk["choices"][0]["text"] for chunk in texts) == "84 it is"
+        assert [chunk["choices"][0]["finish_reason"] for chunk in texts] == [None] * (len(texts) - 1) + ["stop"]
+        assert ({chunk["id"] for chunk in texts}, usage["usage"]["completion_tokens"]) == ({usage["id"]}, len(ANSWER))
 
     visit(work, [ANSWER])
 
@@ -57,6 +58,7 @@ def test_a_stream_has_the_text_and_the_usage() -> None:
         {"prompt": "a", "suffix": "b"},
         {"prompt": "a", "echo": True},
         {"prompt": "a", "best_of": 4},
+        {"prompt": "a", "logprobs": 2},
         {"prompt": "a", "chat_template_kwargs": {"a": 1}},
     ],
 )
