@@ -1,0 +1,103 @@
+"""Which rules of the instances format are run on what, and how severe a relation is that nobody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentic_rl.config.aura.places import ComposedTree
+from agentic_rl.config.aura.rules.agents import AGENTS
+from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes
+from agentic_rl.config.aura.rules.lengths import LENGTHS, VERL_LENGTHS
+from agentic_rl.config.aura.rules.machine import MACHINE, STATE
+from agentic_rl.config.aura.rules.needs import NEEDS
+from agentic_rl.config.aura.rules.services import SERVICES
+from agentic_rl.config.aura.rules.training import TRAINING
+from agentic_rl.config.rules import MissingFactError, Problem, Rule
+from agentic_rl.config.verl_native.installation import installed
+from agentic_rl.config.verl_native.native_rules import NATIVE_RULES
+from agentic_rl.config.verl_native.registered_names import registered_names
+
+FILE_RULES: list[Rule] = [*SERVICES, *NEEDS, *LENGTHS, *AGENTS, *MACHINE]
+"""Rules on the whole file, by its keys."""
+_ELSEWHERE = frozenset({"ARL531", "ARL546"})
+"""Native rules whose matter has rules of its own here: ARL287, and the files."""
+VERL_RULES: list[Rule] = [
+    *VERL_LENGTHS,
+    *TRAINING,
+    *(one for one in NATIVE_RULES if one.page.code not in _ELSEWHERE),
+]
+"""Rules on each native configuration of verl, by verl's keys."""
+VERL_DEFAULTS: dict[str, Any] = {
+    "actor_rollout_ref.actor.use_dynamic_bsz": False,
+    "actor_rollout_ref.actor.ulysses_sequence_parallel_size": 1,
+    "actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size": 1,
+    "actor_rollout_ref.actor.megatron.context_parallel_size": 1,
+    "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz": False,
+    "actor_rollout_ref.ref.log_prob_use_dynamic_bsz": False,
+    "actor_rollout_ref.rollout.data_parallel_size": 1,
+    "actor_rollout_ref.rollout.pipeline_model_parallel_size": 1,
+    "actor_rollout_ref.rollout.max_num_batched_tokens": 8192,
+    "actor_rollout_ref.rollout.mode": "async",
+    "algorithm.use_kl_in_reward": False,
+}
+"""What verl 0.9.1 takes where neither the file nor a template says anything and the format documents no default."""
+
+
+def broken_relations(
+    values: Mapping[str, Any],
+    composed: ComposedTree,
+    written_as: Mapping[str, str],
+    artifacts: Mapping[str, Any] | None = None,
+) -> Iterator[tuple[Rule, Problem]]:
+    """Every broken relation, by the file's keys; with `artifacts`, those that need what files and the machine say."""
+    documented = {written: key for key, written in written_as.items()}
+    written = {documented.get(key, key) for key in composed.written}
+    facts = WatchedFacts({**values, **(artifacts or {})}, _with_sections(written, written_as), _elsewhere(composed))
+    yield from _run([*FILE_RULES, *(STATE if artifacts is not None else ())], facts, artifacts)
+    for node in native_nodes(facts):
+        native = facts.below(node, {**VERL_DEFAULTS, **_verl_facts()})
+        for rule, problem in _run(VERL_RULES, native, artifacts):
+            yield rule, replace(problem, key=f"{node}.{problem.key}")
+
+
+def _run(
+    rules: Iterable[Rule], facts: WatchedFacts, artifacts: Mapping[str, Any] | None
+) -> Iterator[tuple[Rule, Problem]]:
+    for one in rules:
+        facts.seen.clear()
+        try:
+            problems = list(one.check(facts))
+        except MissingFactError:
+            continue
+        if artifacts is not None and not any(key.startswith(("@model", "@train", "@machine")) for key in facts.seen):
+            continue  # said when the values alone were looked at
+        nobody = not any(facts.wrote(key) for key in facts.seen)
+        for problem in problems:
+            severity = problem.severity or one.page.severity
+            lowered = nobody and severity == "error" and one.page.code not in _REQUIRED
+            yield one, replace(problem, severity="warning") if lowered else problem
+
+
+_REQUIRED = frozenset({"ARL027"})
+"""What is lacking can only be missed by nobody's writing it."""
+
+
+def _with_sections(written: Iterable[str], written_as: Mapping[str, str]) -> Iterator[str]:
+    yield from written
+    yield from written_as
+
+
+def _elsewhere(composed: ComposedTree) -> dict[str, str]:
+    """Key -> where its value came from, when it was not the file."""
+    origins = ((key, origin) for key, origin in composed.origins.items() if origin.kind != "file")
+    return {key: f"template {one.name}" if one.kind == "template" else one.kind for key, one in origins}
+
+
+def _verl_facts() -> dict[str, Any]:
+    """The names that verl registers, and what is installed beside it."""
+    there = installed()
+    folder = there.config_dir.parents[1] if there.config_dir else None
+    facts: dict[str, Any] = {f"@verl.{family}": names for family, names in registered_names(folder).items()}
+    return facts | ({"@verl.vllm": there.vllm, "@verl.flash_attn": there.flash_attn} if there.verl else {})
