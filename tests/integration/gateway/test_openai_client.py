@@ -96,7 +96,8 @@ def test_completions() -> None:
         answer = client.completions.create(model="x", prompt="How many?", logprobs=1)
         assert (answer.choices[0].text, answer.usage.completion_tokens) == ("84 it is", len(ANSWER))
         chunks = client.completions.create(model="x", prompt="How many?" + answer.choices[0].text, stream=True)
-        assert [chunk.choices[0].text for chunk in chunks] == ["84 it is"]
+        texts = [chunk.choices[0].text for chunk in chunks]
+        assert (len(texts) > 3, "".join(texts)) == (True, "84 it is")
 
     rolled(work, [ANSWER])
 

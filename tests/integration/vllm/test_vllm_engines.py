@@ -58,6 +58,24 @@ def assert_as_transformers(folder: Path, given: Sequence[Completion], temperatur
         assert len(completion.tokens) == 12 or completion.finish_reason == "stop"
 
 
+async def assert_streams_say_the_same(engine: Engine, expected: Sequence[Completion]) -> None:
+    for seed, (prompt, completion) in enumerate(zip(PROMPTS, expected, strict=True)):
+        told: list[tuple[Sequence[int], Sequence[float]]] = []
+        params = SamplingParams(max_tokens=12, seed=seed)
+        whole = await engine.generate(prompt, params, on_tokens=lambda *news: told.append(news))  # noqa: B023 - awaited
+        assert (whole.tokens, whole.finish_reason) == (completion.tokens, completion.finish_reason)
+        assert whole.logprobs == pytest.approx(completion.logprobs, abs=1e-4)
+        assert [token for tokens, _ in told for token in tokens] == whole.tokens
+        assert [logprob for _, logprobs in told for logprob in logprobs] == whole.logprobs
+        assert len(told) > 1
+
+    def enough(tokens: Sequence[int], logprobs: Sequence[float]) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        await engine.generate(PROMPTS[0], SamplingParams(max_tokens=100), on_tokens=enough)
+
+
 class Chats(Agent):
     """Two turns, whatever the policy says."""
 
@@ -137,6 +155,7 @@ def test_a_server_over_http(server: tuple[str, str], model_folder: Path) -> None
         first = await completions(engine)
         assert_as_transformers(model_folder, first)
         assert await completions(engine) == first  # equal seeds, equal tokens
+        await assert_streams_say_the_same(engine, first)
         assert_as_transformers(model_folder, await completions(engine, temperature=0.0))
         if mode == "processed_logprobs":
             assert_as_transformers(model_folder, await completions(engine, temperature=0.6), 0.6)
@@ -165,6 +184,7 @@ def test_vllm_in_process(model_folder: Path, vllm_environment: dict[str, str]) -
             first = await completions(engine)
             assert_as_transformers(model_folder, first)
             assert await completions(engine) == first
+            await assert_streams_say_the_same(engine, first)
             with pytest.raises(PromptTooLongError):
                 await engine.generate([5] * 256, SamplingParams(max_tokens=1))
             with pytest.raises(ValueError, match="token id 1000000"):
