@@ -66,7 +66,7 @@ def run_all(commands: Sequence[Command], say: Say, out: BinaryIO, *, grace: floa
         OSError: a log can't be written, or a command can't be run; those that were started are ended.
     """
     crew = _Crew(grace, say)
-    with _received(crew.signalled):
+    with received(crew.signalled):
         try:
             for command in commands:
                 crew.start(command, out if len(commands) == 1 else _Prefixed(out, command.name))
@@ -82,13 +82,13 @@ class _Crew:
 
     def __init__(self, grace: float, say: Say) -> None:
         self.ended: list[Ended] = []
-        self._living: list[_Child] = []
+        self._living: list[Child] = []
         self._grace, self._say = grace, say
         self._signals = 0
         self._deadline: float | None = None
 
     def start(self, command: Command, out: BinaryIO | _Prefixed) -> None:
-        self._living.append(_Child(command, out))
+        self._living.append(Child(command, out))
         self._say(f"{command.name}: started, log {command.log}")
 
     def signalled(self, number: int) -> None:
@@ -111,7 +111,7 @@ class _Crew:
                 self._leave(child)
         return bool(self._living)
 
-    def _leave(self, child: _Child) -> None:
+    def _leave(self, child: Child) -> None:
         status = child.finish(self._grace)
         self.ended.append(Ended(child.command, status))
         how = "finished" if status == 0 else f"ended with status {status}, see {child.command.log}"
@@ -124,7 +124,7 @@ class _Crew:
             child.finish(self._grace)
 
 
-class _Child:
+class Child:
     """One process, its group, and its log."""
 
     def __init__(self, command: Command, out: BinaryIO | _Prefixed) -> None:
@@ -209,7 +209,7 @@ def _processes() -> Iterator[tuple[int, str]]:
 
 
 @contextlib.contextmanager
-def _received(handle: Callable[[int], None]) -> Iterator[None]:
+def received(handle: Callable[[int], None]) -> Iterator[None]:
     """While entered, signals are given to `handle`; outside the main thread the program around us decides."""
     if threading.current_thread() is not threading.main_thread():
         yield
