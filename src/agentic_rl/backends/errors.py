@@ -86,3 +86,7 @@ class WeightTransferError(TrainingError, ConnectionError):
 
 class JobFailedError(TrainingError):
     """A backend's own program failed; the message is its cause."""
+
+
+class InstanceError(TrainingError, LookupError):
+    """A configuration has no instance of the name that was asked for, or it is not clear which one is meant."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -12,13 +11,9 @@ import psutil
 import pytest
 import tiny_verl_project
 from tiny_verl_project import make
-from verl_runs import LIMIT, start, wait_for
+from verl_runs import LIMIT, measured, rollouts, start, wait_for
 
 pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.timeout(900)]
-
-
-def measured(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 def left(processes: list[psutil.Process]) -> list[str]:
@@ -59,12 +54,12 @@ def test_a_killed_run_goes_on_at_the_next_step(tmp_path: Path) -> None:
 
 
 def every_rollout_is_written_down_once(run: Path) -> None:
-    rollouts = [json.loads(line) for line in (run / "trajectories.jsonl").read_text().splitlines()]
-    names = [(rollout["step"], rollout["idx"], rollout["sample"]) for rollout in rollouts]
+    lines = rollouts(run)
+    names = [(line["step"], line["idx"], line["sample"]) for line in lines]
     assert names == sorted(set(names))
     assert {step for step, _, _ in names} == {1, 2, 3}
     assert len(names) % 3 == 0
-    assert all(1 in rollout["response_mask"] and rollout["messages"] for rollout in rollouts)
+    assert all(1 in rollout["response_mask"] and rollout["messages"] for rollout in lines)
 
 
 def kl_really_changes_the_rewards(lines: list[dict[str, Any]]) -> None:

@@ -18,6 +18,9 @@ CPUS_OF_INFERENCE = 2
 CPUS_OF_A_RUN = 2
 """For verl's task runner and what it starts; most of its actors reserve none."""
 
+SIZES = ("tensor_model_parallel_size", "data_parallel_size", "pipeline_model_parallel_size")
+"""The keys of verl's `rollout` whose product is the number of devices of one inference server."""
+
 
 @dataclass(frozen=True)
 class Inference:
@@ -152,8 +155,7 @@ def demand_of(native: Mapping[str, Any]) -> Demand:
 
 def server_size(rollout: Mapping[str, Any]) -> int:
     """Devices of one inference server of verl's `rollout`."""
-    sizes = ("tensor_model_parallel_size", "data_parallel_size", "pipeline_model_parallel_size")
-    return math.prod(rollout.get(name, 1) for name in sizes)
+    return math.prod(rollout.get(name, 1) for name in SIZES)
 
 
 def group_of(rollout: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentic_rl.backends.verl.demand import server_size
+from agentic_rl.backends.verl.demand import SIZES, server_size
 from agentic_rl.backends.verl.inside.names import CHECKPOINT_ENGINE, WEIGHT_CHANNEL
 
 MODE = "separate_async"
@@ -146,8 +146,8 @@ def _divide_batch(changes: Changes, native: Mapping[str, Any], written: Containe
     batch, mini, steps = (at(native, key) for key in (BATCH, MINI_BATCH, SYNC_STEP))
     if not _positive(batch) or not _positive(mini):  # another rule speaks of that
         return
-    if SYNC_STEP in written and _positive(steps):
-        if batch != steps * mini:
+    if SYNC_STEP in written:
+        if _positive(steps) and batch != steps * mini:
             message = f"{batch} prompts, but one_step_off takes parameter_sync_step {steps} x "
             message += f"ppo_mini_batch_size {mini} = {steps * mini}"
             changes.problems.append(Remark(BATCH, message, str(steps * mini)))
@@ -174,9 +174,10 @@ def _stay_close(changes: Changes, native: Mapping[str, Any], written: Container[
 
 def _servers_that_do_not_fit(changes: Changes, native: Mapping[str, Any]) -> Iterator[Remark]:
     rollout = at(applied(native, changes.values), ROLLOUT)
-    devices, nodes, size = rollout.get("n_gpus_per_node"), rollout.get("nnodes"), server_size(rollout)
-    if not _positive(devices) or not _positive(nodes) or not _positive(size):
+    devices, nodes = rollout.get("n_gpus_per_node"), rollout.get("nnodes")
+    if not all(map(_positive, (devices, nodes, *(rollout.get(name, 1) for name in SIZES)))):
         return
+    size = server_size(rollout)
     key = f"{ROLLOUT}.tensor_model_parallel_size"
     there = f"{nodes} nodes x {devices} devices to infer"
     if size > devices and size % devices:

@@ -45,7 +45,9 @@ class StepRecord:
         return written
 
     def measures(self) -> dict[str, float]:
-        """Of the rollouts so far."""
+        """Of the rollouts so far; nothing where there were none."""
+        if not self.expected:
+            return {}
         return {
             **step_measures(self.rollouts, self.expected),
             "samples/mean": self.samples / max(len(self.rollouts), 1),

@@ -151,9 +151,11 @@ class Agentic(PPOTrainer):
         algorithm = self.config.algorithm
         by_reward = algorithm.adv_estimator == "grpo" and not algorithm.get("use_kl_in_reward", False)
         by_reward = by_reward and algorithm.get("norm_adv_by_std_in_grpo", True)
-        with closing(LineFile(Path(self.config.trainer.default_local_dir) / TRAJECTORIES)) as file:
-            log = TrajectoryLog(file, self.total_training_steps, by_reward=by_reward)
-            log.write(self.global_steps, tasks, trajectories)
+        own = Path(self.config.trainer.default_local_dir) / TRAJECTORIES
+        for path in (own, *([Path(self._job.trajectories)] if self._job.trajectories else [])):
+            with closing(LineFile(path)) as file:
+                log = TrajectoryLog(file, self.total_training_steps, by_reward=by_reward)
+                log.write(self.global_steps, tasks, trajectories)
 
     def _compute_advantage(self, batch: tq.KVBatchMeta, metrics: dict[str, Any]) -> tq.KVBatchMeta:
         """With `gae` and stepwise samples, put the normalised reward on every step; for GRPO verl does it."""

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from agentic_rl.backends.verl.inside import patches
+from agentic_rl.backends.verl.inside.names import INFERENCE_ROLE, TRAINING_ROLE
 from agentic_rl.backends.verl.inside.patches import (
     EVERYWHERE,
     IN_CPU_ENGINE,
@@ -153,3 +154,45 @@ def test_every_target_exists_in_the_installed_packages(monkeypatch: pytest.Monke
     verl_first = sorted(targets, key=lambda target: not target.startswith("verl"))
     told = subprocess.run([sys.executable, "-c", EXISTS, *verl_first], capture_output=True, text=True, check=False)
     assert {line.partition(": ")[2] for line in told.stdout.splitlines() if line.startswith("there")} == set(targets)
+
+
+class Pool:
+    """As verl's `RayResourcePool`."""
+
+    def __init__(self, name_prefix: str, accelerator_type: str | None = None) -> None:
+        self.name_prefix, self.accelerator_type = name_prefix, accelerator_type
+
+    def get_placement_groups(self, strategy: str = "STRICT_PACK") -> tuple[str, str | None]:
+        return strategy, self.accelerator_type
+
+
+@pytest.mark.parametrize(
+    ("pool", "resources", "asked"),
+    [
+        (Pool("global_pool"), {TRAINING_ROLE: 1, INFERENCE_ROLE: 2}, TRAINING_ROLE),
+        (Pool("rollout_pool_0"), {TRAINING_ROLE: 1, INFERENCE_ROLE: 2}, INFERENCE_ROLE),
+        (Pool("rollout_pool_0"), {TRAINING_ROLE: 1}, None),
+        (Pool("global_pool"), {}, None),
+        (Pool("global_pool", "A100"), {TRAINING_ROLE: 1}, "A100"),
+    ],
+)
+def test_pools_ask_for_nodes_of_their_role(pool: Pool, resources: dict[str, int], asked: str | None) -> None:
+    kind = type("RayResourcePool", (Pool,), {})
+    module = SimpleNamespace(RayResourcePool=kind, ray=SimpleNamespace(cluster_resources=lambda: resources))
+    patches.keep_to_roles(module)
+    made = kind(pool.name_prefix, pool.accelerator_type)
+    assert made.get_placement_groups("PACK") == ("PACK", asked)
+    assert made.get_placement_groups() == ("STRICT_PACK", asked)
+
+
+@needs_verl
+@pytest.mark.verl
+def test_verls_pools_can_ask_for_a_resource() -> None:
+    source = (Path(find_spec("verl").submodule_search_locations[0]) / "single_controller/ray/base.py").read_text()  # type: ignore[union-attr, index]
+    assert "bundle[self.accelerator_type] = 1e-4" in source
+    assert (
+        'resource_pool_name = f"rollout_pool_{self.replica_rank}'
+        in (
+            Path(find_spec("verl").submodule_search_locations[0]) / "workers/rollout/replica.py"  # type: ignore[union-attr, index]
+        ).read_text()
+    )
