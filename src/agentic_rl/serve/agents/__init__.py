@@ -1,0 +1,1 @@
+"""Running the agents of agent instances for whoever asks, and telling what happens as it happens."""
