@@ -53,7 +53,7 @@ def installed() -> Installation:
         tensordict=_version("tensordict"),
         tensorboard=_version("tensorboard"),
         flash_attn=find_spec("flash_attn") is not None,
-        config_dir=_config_dir(),
+        config_dir=config_dir(),
         unwanted=tuple(name for name in UNWANTED_ON_CPU if find_spec(name)),
     )
 
@@ -64,7 +64,8 @@ def numbers(text: str) -> Numbers:
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
-def _config_dir() -> Path | None:
+def config_dir() -> Path | None:
+    """The folder of the Hydra configuration of the installed verl, which is not imported."""
     spec = find_spec("verl")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / "trainer" / "config"
