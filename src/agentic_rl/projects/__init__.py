@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from agentic_rl.projects.folder import ProjectError
-from agentic_rl.projects.quickstart.project import write as write_quickstart
 
-_WRITERS = {"quickstart": write_quickstart}
-NAMES = tuple(_WRITERS)
+_MODULES = {
+    "quickstart": "agentic_rl.projects.quickstart.project",
+    "instances": "agentic_rl.projects.instances.project",
+}
+NAMES = tuple(_MODULES)
 """The projects there are."""
 
-__all__ = ["NAMES", "ProjectError", "create"]
+__all__ = ["NAMES", "ProjectError", "create", "next_step"]
 
 
 def create(name: str, folder: Path, *, seed: int = 0) -> list[Path]:
@@ -28,6 +31,15 @@ def create(name: str, folder: Path, *, seed: int = 0) -> list[Path]:
     Raises:
         ProjectError: no such project, the folder holds something or can't be written, or a package is missing.
     """
-    if name not in _WRITERS:
+    if name not in _MODULES:
         raise ProjectError(f"no project is called {name!r}; there is: {', '.join(NAMES)}")
-    return _WRITERS[name](folder, seed)
+    written: list[Path] = import_module(_MODULES[name]).write(folder, seed)
+    return written
+
+
+def next_step(name: str, folder: Path) -> str:
+    """What to do with the project that was just written: a line, and the command below it."""
+    if name == "instances":
+        paths = "Write your paths into configs/train (they say /path/to), then check:"
+        return f"{paths}\n  agentic-rl check {folder / 'configs'}"
+    return f"Now train:\n  agentic-rl --config-path {folder / 'config.yaml'}"

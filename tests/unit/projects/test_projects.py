@@ -120,9 +120,9 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unknown_project_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ProjectError, match="'slowstart'; there is: quickstart"):
+    with pytest.raises(ProjectError, match="'slowstart'; there is: quickstart, instances"):
         create("slowstart", tmp_path / "project")
-    assert NAMES == ("quickstart",)
+    assert NAMES == ("quickstart", "instances")
 
 
 def test_a_path_that_training_refuses_is_refused_before_it_is_filled(tmp_path: Path) -> None:

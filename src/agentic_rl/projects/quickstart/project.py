@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ from agentic_rl.projects.quickstart.demonstrations import make_demonstrations
 from agentic_rl.projects.quickstart.model import write_model
 from agentic_rl.projects.quickstart.problems import make_problems
 from agentic_rl.projects.quickstart.tables import write_conversations, write_tasks
+from agentic_rl.projects.quoting import quoted
 
 TRAIN_TASKS, TEST_TASKS, DEMONSTRATIONS = 1600, 256, 4096
 
@@ -49,14 +49,7 @@ def _fill_in(name: str, target: Path, seed: int) -> str:
         "test": target / "data" / "test.parquet",
         "demonstrations": target / "data" / "demonstrations.parquet",
     }
-    return Template(text).substitute({key: _quoted(path) for key, path in paths.items()}, seed=seed)
-
-
-def _quoted(path: Path) -> str:
-    """A path as YAML and shells read it: JSON's strings are YAML's, too."""
-    text = str(path)
-    plain = all(character.isalnum() or character in "/._-" for character in text)
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return Template(text).substitute({key: quoted(path) for key, path in paths.items()}, seed=seed)
 
 
 def _write_text(path: Path, text: str) -> None:
