@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
@@ -22,20 +22,47 @@ def available() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def trainer_for(loaded: Loaded) -> Trainer:
-    """The trainer of the configuration's `train_backend`.
+def trainer_for(loaded: Loaded, instance: str | None = None) -> Trainer:
+    """The trainer of a configuration: of its `train_backend`, or of a train instance's `train_engine`.
 
     A documented backend that is not installed gives a trainer whose `check` has the finding ARL501.
 
+    Args:
+        loaded: the checked file.
+        instance: the train instance that trains, in the instances format; None: the only one.
+
     Raises:
         ConfigError: the configuration has a finding of severity error.
+        InstanceError: the instance is not there, or there are several and none was named.
     """
+    if loaded.format == "aura":
+        return _of_instance(loaded, instance)
     name = loaded.require().train_backend
     point = available().get(name)
     if point is None:
         return UnavailableTrainer(loaded, name, _not_installed(name, sorted(available())))
     trainer: type[Trainer] = point.load()
     return trainer(loaded)
+
+
+def _of_instance(loaded: Loaded, instance: str | None) -> Trainer:
+    from agentic_rl.backends.verl.instances.parts import train_instance
+
+    train, key = train_instance(loaded.require_aura(), instance)
+    engine = train.executor_kwargs.train_engine
+    point = available().get(engine)
+    if point is None or engine != "verl":
+        return UnavailableTrainer(loaded, engine, _no_engine(engine, f"{key}.executor_kwargs.train_engine"))
+    trainer: Callable[[Loaded, str], Trainer] = point.load()
+    return trainer(loaded, train.name)
+
+
+def _no_engine(engine: str, key: str) -> Finding:
+    if engine == "verl":
+        message = "no backend is installed: this copy of the package runs without having been installed itself"
+        return finding(BACKEND_UNAVAILABLE, key, message, "python -m pip install 'agentic-rl[verl]'")
+    message = f"{engine} can be checked but not trained with in this version; of the format's engines verl trains"
+    return finding(BACKEND_UNAVAILABLE, key, message, "train_engine: verl, with train_config: ${verl_conf}")
 
 
 def _not_installed(name: str, installed: Sequence[str]) -> Finding:

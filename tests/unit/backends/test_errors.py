@@ -20,6 +20,7 @@ STANDARD = {
     errors.WorkerLostError: RuntimeError,
     errors.WeightTransferError: ConnectionError,
     errors.JobFailedError: RuntimeError,
+    errors.InstanceError: LookupError,
 }
 
 

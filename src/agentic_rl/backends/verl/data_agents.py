@@ -24,8 +24,7 @@ def agents_of_data(run: VerlRun) -> dict[str, list[str]]:
 
     Files that can't be read have findings of their own already, and count as without agents.
     """
-    checked = run.loaded.checked
-    return {key: _names(checked[key]) for key in run.data_keys if key in checked}
+    return {key: _names(checked) for key, checked in run.data.items()}
 
 
 def check_agents(run: VerlRun) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ def describe(
         devices=[devices(native)],
         memory=estimate(run.known),
         no_memory=why_no_estimate(run.known),
-        reads=[checked.path for checked in run.loaded.checked.values()],
+        reads=[checked.path for checked in {**run.loaded.checked, **run.data}.values()],
         writes=[*writes, run.limits.trajectories] if run.limits.trajectories else writes,
     )
 
@@ -93,7 +93,7 @@ def _ray(nodes: int) -> str:
 def _steps(run: VerlRun, native: Mapping[str, Any], checkpoint: Checkpoint | None) -> list[str]:
     trainer, data = native["trainer"], native["data"]
     total, done = total_steps(run, native), checkpoint.step if checkpoint else 0
-    begin = f"go on from {checkpoint.path} at step {done}" if checkpoint else _beginning(run)
+    begin = f"go on from {checkpoint.path} at step {done}" if checkpoint else _begin(native)
     evaluation = f"evaluate on {held_out(native)}{_at_a_time(data)}"
     if evaluates_only(native):
         return [begin, evaluation]
@@ -109,8 +109,9 @@ def _steps(run: VerlRun, native: Mapping[str, Any], checkpoint: Checkpoint | Non
     ]
 
 
-def _beginning(run: VerlRun) -> str:
-    return "begin: there is no checkpoint" if run.resumes else "begin: resume_mode is disable"
+def _begin(native: Mapping[str, Any]) -> str:
+    disabled = native["trainer"]["resume_mode"] == "disable"
+    return "begin: resume_mode is disable" if disabled else "begin: there is no checkpoint"
 
 
 def held_out(native: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentic_rl.backends.run_folder import run_path
+from agentic_rl.backends.verl.checkpoints import Checkpoint, newest
 from agentic_rl.backends.verl.inside.settings import RolloutSettings, settings_of
 from agentic_rl.backends.verl.mapping import verl_section
 from agentic_rl.backends.verl.rendering import check_template, overrides, render, resolved_device
@@ -18,6 +19,7 @@ from agentic_rl.config.verl_native.installation import Installation
 if TYPE_CHECKING:
     from agentic_rl.backends.verl.native_check import NativeFinding
     from agentic_rl.config.load import Loaded
+    from agentic_rl.config.secure_paths import CheckedPath
 
 SAID_BEFORE = {
     "ARL528": ("ARL221", "ARL270"),
@@ -37,10 +39,6 @@ class FlatRun:
         LookupError: the configuration has no section `verl`.
         ConfigError: the file has an error.
     """
-
-    data_keys = ("verl.train_files", "verl.val_files")
-    resumes = True
-    whole = "train_backend"
 
     def __init__(self, loaded: Loaded, installation: Installation) -> None:
         self.loaded = loaded
@@ -71,6 +69,21 @@ class FlatRun:
             start_limit=self._section.startup_timeout,
             stepwise=self._config.use_stepwise_advantage,
         )
+
+    def beginning(self) -> Checkpoint | None:
+        """The newest of its folder."""
+        return newest(self.folder)
+
+    @property
+    def data(self) -> Mapping[str, CheckedPath]:
+        """The files of the section."""
+        checked = self.loaded.checked
+        return {key: checked[key] for key in ("verl.train_files", "verl.val_files") if key in checked}
+
+    @property
+    def train_rows(self) -> int | None:
+        """As the check of the file has counted them."""
+        return self.loaded.facts.get("@train.rows")
 
     @property
     def known(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,12 +19,13 @@ from agentic_rl.backends.verl.environment import environment
 from agentic_rl.backends.verl.folder import AGENT_LOOPS, NATIVE, VerlRunFolder
 from agentic_rl.backends.verl.inside.job import JobOptions
 from agentic_rl.backends.verl.launch import Job
-from agentic_rl.backends.verl.run import VerlRun, train_rows
+from agentic_rl.backends.verl.run import VerlRun
+from agentic_rl.config.writing import make_folder
 
 
 def total_steps(run: VerlRun, native: Mapping[str, Any]) -> int | None:
     """The steps of the whole run as verl counts them; None where the rows of the data are not known."""
-    rows = train_rows(run)
+    rows = run.train_rows
     if rows is None:
         return None
     possible: int = rows // native["data"]["train_batch_size"] * native["trainer"]["total_epochs"]
@@ -58,6 +60,8 @@ def prepared(run: VerlRun, native: Mapping[str, Any], folder: VerlRunFolder) -> 
     device = trainer["device"]
     named = [name for names in agents_of_data(run).values() for name in names]
     settings = run.rollouts(native["actor_rollout_ref"]["rollout"]["agent"]["num_workers"])
+    if limits.trajectories:
+        make_folder(Path(limits.trajectories).parent)
     folder.write(AGENT_LOOPS, yaml.safe_dump(entries(settings, named), sort_keys=False))
     folder.write(NATIVE, yaml.safe_dump(dict(native), sort_keys=False))
     folder.describe(run.record())
@@ -69,6 +73,7 @@ def prepared(run: VerlRun, native: Mapping[str, Any], folder: VerlRunFolder) -> 
             stepwise=limits.stepwise,
             stop_file=str(folder.own.stop),
             events=str(folder.own.events),
+            trajectories=limits.trajectories,
         ),
         demand=demand_of(native),
         environment=environment(device, os.environ, folder.path, variables_of(run.loaded, os.environ)),

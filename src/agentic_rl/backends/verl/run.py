@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agentic_rl.config.diagnostics import Finding
 
 if TYPE_CHECKING:
+    from agentic_rl.backends.verl.checkpoints import Checkpoint
     from agentic_rl.backends.verl.inside.settings import RolloutSettings
     from agentic_rl.backends.verl.native_check import NativeFinding
     from agentic_rl.config.load import Loaded
+    from agentic_rl.config.secure_paths import CheckedPath
 
 
 EVERY = 1 << 30
@@ -62,9 +64,8 @@ class VerlRun(Protocol):
         """npu, gpu or cpu."""
         ...
 
-    @property
-    def resumes(self) -> bool:
-        """Whether it goes on from the newest checkpoint of its folder."""
+    def beginning(self) -> Checkpoint | None:
+        """The checkpoint that it goes on from; None: it begins."""
         ...
 
     @property
@@ -78,18 +79,18 @@ class VerlRun(Protocol):
         ...
 
     @property
-    def data_keys(self) -> Sequence[str]:
-        """The keys of the data files."""
+    def data(self) -> Mapping[str, CheckedPath]:
+        """Key of a data file -> the file, as far as there are."""
+        ...
+
+    @property
+    def train_rows(self) -> int | None:
+        """Rows of the training data; None where they are not known."""
         ...
 
     @property
     def known(self) -> dict[str, Any]:
         """Values by the keys of the flat format, and what files tell, for the estimate of the memory."""
-        ...
-
-    @property
-    def whole(self) -> str:
-        """The key at which findings stand that are about no other."""
         ...
 
     def native(self) -> dict[str, Any]:
@@ -124,8 +125,3 @@ class VerlRun(Protocol):
     def record(self) -> Mapping[str, Any]:
         """The configuration with its defaults, as it is left in the run's folder."""
         ...
-
-
-def train_rows(run: VerlRun) -> int | None:
-    """Rows of the training data; None where they are not known."""
-    return run.loaded.facts.get("@train.rows")

@@ -43,9 +43,9 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
 
     stopping = "stopping after this step, with a checkpoint"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, instance: str | None = None) -> None:
         self._installation = installed()
-        self._run_of_file = run_of(loaded, self._installation)
+        self._run_of_file = run_of(loaded, self._installation, instance)
         super().__init__(loaded, self._run_of_file)
 
     def plan(self) -> Plan:
@@ -57,7 +57,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
         native = run.native()
         agents = variables_of(self.loaded, os.environ)
         variables = environment(native["trainer"]["device"], os.environ, self._path, agents)
-        return description.describe(run, native, run.overrides(), variables, self._beginning())
+        return description.describe(run, native, run.overrides(), variables, self._run_of_file.beginning())
 
     def fit(self) -> TrainResult:
         """Train, or only evaluate where the configuration says so (`test_only`, `val_only`)."""
@@ -65,7 +65,7 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
             native = self._run_of_file.native()
             if job.evaluates_only(native):
                 return self._evaluated(session)
-            checkpoint, total = self._beginning(), job.total_steps(self._run_of_file, native)
+            checkpoint, total = self._run_of_file.beginning(), job.total_steps(self._run_of_file, native)
             if checkpoint is not None and total is not None and checkpoint.step >= total:
                 return already_finished(session.console, checkpoint.step, checkpoint.path, total)
             return self._train(session, checkpoint)
@@ -73,9 +73,6 @@ class VerlTrainer(RunTrainer[VerlRunFolder]):
     @property
     def _path(self) -> Path:
         return self._run_of_file.folder
-
-    def _beginning(self) -> Checkpoint | None:
-        return newest(self._path) if self._run_of_file.resumes else None
 
     def _opened(self, path: Path) -> contextlib.AbstractContextManager[VerlRunFolder]:
         return opened(path)

@@ -9,8 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from agentic_rl.backends.verl.data_agents import agents_of_data, check_agents
-from agentic_rl.config.load import Loaded
-from agentic_rl.config.mapping import document_of
 from agentic_rl.config.secure_paths import check_path
 
 KEY = "verl.train_files"
@@ -23,8 +21,7 @@ def run(folder: Path, columns: dict[str, list[Any]], agent: str = "math") -> Any
     path.chmod(0o640)
     check = check_path(str(path), KEY, "file")
     assert check.checked is not None, check.findings
-    loaded = Loaded(document_of({}), checked={KEY: check.checked})
-    return SimpleNamespace(loaded=loaded, agent_name=agent, data_keys=(KEY, "verl.val_files"))
+    return SimpleNamespace(agent_name=agent, data={KEY: check.checked})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +40,7 @@ def test_agents_that_rows_name(columns: dict[str, Any], names: list[str], tmp_pa
 
 def test_a_file_that_is_no_parquet_names_none(tmp_path: Path) -> None:
     one = run(tmp_path, {"agent_name": ["x"]})
-    path = Path(one.loaded.checked[KEY].path)
+    path = Path(one.data[KEY].path)
     path.write_bytes(b"no parquet")
     assert agents_of_data(one) == {KEY: []}
 

@@ -68,7 +68,10 @@ class AgenticLoop(AgentLoopBase):
     def _room(self) -> RolloutRoom:
         rollout = self.rollout_config
         context = rollout.max_model_len or rollout.prompt_length + rollout.response_length
-        return room_of(self._settings, self.server_manager, self.tokenizer, context)
+        limit = self._settings.max_model_len
+        return room_of(
+            self._settings, self.server_manager, self.tokenizer, context if limit is None else min(context, limit)
+        )
 
 
 def _opening(room: RolloutRoom, rolled: Rolled, task: Task) -> list[int]:

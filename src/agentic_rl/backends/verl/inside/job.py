@@ -18,3 +18,5 @@ class JobOptions:
     """Where it exists after a step, the job saves and stops."""
     events: str
     """A file of JSON lines that tells of the job's stages."""
+    trajectories: str = ""
+    """A file, absolute, to which rollouts are written as well; empty: none. It grows over runs and starts."""

@@ -44,7 +44,9 @@ class RolloutRoom:
             tokenizer, tool_parser=settings.tool_parser, enable_thinking=settings.enable_thinking
         )
         self.agent: Runnable = (
-            find_agent(settings.agent_name) if settings.agent_file is None else load_agent_file(settings.agent_file)
+            find_agent(settings.agent_name, engine=settings.agent_engine)
+            if settings.agent_file is None
+            else load_agent_file(settings.agent_file)
         )
         self._engine = VerlEngine(server_manager, max_model_len)
         self._places = asyncio.Semaphore(settings.n_parallel_agents)

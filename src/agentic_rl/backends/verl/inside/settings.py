@@ -39,6 +39,12 @@ class RolloutSettings:
     seed: int
     enable_thinking: bool | None = None
     tool_parser: str = "auto"
+    agent_engine: str = ""
+    """What the file says that runs agents; see `find_agent`."""
+    max_model_len: int | None = None
+    """Tokens of the longest sequence; None: as many as the engine takes."""
+    tool_timeout: float | None = None
+    """Seconds of a tool's call; None: as long as a turn."""
 
     def to_dict(self) -> dict[str, Any]:
         """The settings by their names."""
