@@ -11,6 +11,8 @@ from agentic_rl.config.verl_native.native_rules.naming import unknown_name
 
 ENGINE_RULES: list[Rule] = []
 
+_MOST = 1024
+"""No engine shares a model between more devices; remedies are not sought beyond."""
 _TRANSFERS = ("nixl", "mooncake", "ascend", "mori", "fake")
 _PROTOCOLS = ("nvlink", "local", "rdma", "tcp")
 
@@ -75,7 +77,7 @@ def inference_devices(facts: Facts) -> Iterator[Problem]:
         yield Problem(key, f"{show(tensor)} devices for one engine, but it takes at least 1")
         return
     per_node = whole(facts, "trainer.n_gpus_per_node")
-    fits = [size for size in range(1, world // max(1, data) + 1) if world % (size * data) == 0]
+    fits = [size for size in range(1, min(world // max(1, data), _MOST) + 1) if world % (size * data) == 0]
     told = f"{show(tensor)} devices" if data == 1 else f"{show(tensor)} x {show(data)} (data_parallel_size) devices"
     remedy = "one of " + ", ".join(map(show, fits)) if fits else ""
     if world % engine:
