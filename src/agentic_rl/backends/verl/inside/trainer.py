@@ -11,6 +11,7 @@ import transfer_queue as tq
 from omegaconf import DictConfig, OmegaConf, open_dict
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 from verl.trainer.ppo.v1 import PPOTrainer, PPOTrainerSync, register_trainer
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
 from agentic_rl.backends.errors import StopRequestedError
 from agentic_rl.backends.failed_rollouts import refuse_failures
@@ -26,6 +27,8 @@ from agentic_rl.backends.verl.inside.pruning import point_to, prune
 from agentic_rl.backends.verl.inside.records import rollouts_of
 from agentic_rl.backends.verl.inside.step_record import StepRecord
 from agentic_rl.tracking import LineFile
+
+POLL_SECONDS = 0.2
 
 
 class _NothingToLearnError(Exception):
@@ -112,6 +115,12 @@ class Agentic(PPOTrainer):
         super().on_step_end()
 
     # ------------------------------ rollouts ------------------------------
+
+    def _build_replay_buffer(self) -> ReplayBuffer:
+        """Look more often for finished rollouts than verl, which would wait up to 2 s at the end of every step."""
+        buffer = super()._build_replay_buffer()
+        buffer.poll_interval = min(buffer.poll_interval, POLL_SECONDS)
+        return buffer
 
     def _step_once(self, metrics: dict[str, Any], timing_raw: dict[str, float], sample_batch_size: int) -> Any:
         """Leave out a batch from which nothing can be learnt: verl has no loss of no tokens."""
