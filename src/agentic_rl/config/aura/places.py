@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from agentic_rl.config.diagnostics import Finding, Place, Severity
@@ -59,6 +59,11 @@ class PlacedFindings:
             message += f" (from the template {origin.name})"
         severity = severity or page.severity
         self.items.append(Finding(page.code, severity, key, message, hint, place.file, place.line, place.column))
+
+    def add_as(self, finding: Finding) -> None:
+        """Report a finding that has no place yet at that of its key."""
+        place = self.place(finding.key) or Place("")
+        self.items.append(replace(finding, file=place.file, line=place.line, column=place.column))
 
     def place(self, key: str) -> Place | None:
         """The place of `key`, else of the nearest node above it; the file's first line where there is none."""

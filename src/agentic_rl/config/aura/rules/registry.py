@@ -8,7 +8,7 @@ from typing import Any
 
 from agentic_rl.config.aura.places import ComposedTree
 from agentic_rl.config.aura.rules.agents import AGENTS
-from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes
+from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes, trainings
 from agentic_rl.config.aura.rules.lengths import LENGTHS, VERL_LENGTHS
 from agentic_rl.config.aura.rules.machine import MACHINE, STATE
 from agentic_rl.config.aura.rules.needs import NEEDS
@@ -21,6 +21,9 @@ from agentic_rl.config.verl_native.registered_names import registered_names
 
 FILE_RULES: list[Rule] = [*SERVICES, *NEEDS, *LENGTHS, *AGENTS, *MACHINE]
 """Rules on the whole file, by its keys."""
+_OF_FILES = ("@model", "@train", "@val", "@machine")
+_SHARED_DEVICES = frozenset({"ARL528"})
+"""Rules that hold only where training and inference share devices."""
 _ELSEWHERE = frozenset({"ARL531", "ARL546"})
 """Native rules whose matter has rules of its own here: ARL287, and the files."""
 VERL_RULES: list[Rule] = [
@@ -45,34 +48,54 @@ VERL_DEFAULTS: dict[str, Any] = {
 """What verl 0.9.1 takes where neither the file nor a template says anything and the format documents no default."""
 
 
+def facts_of(
+    values: Mapping[str, Any],
+    composed: ComposedTree,
+    written_as: Mapping[str, str],
+    machine: Mapping[str, Any] | None = None,
+) -> WatchedFacts:
+    """The values as facts: by documented keys, with who wrote them."""
+    documented = {written: key for key, written in written_as.items()}
+    written = {documented.get(key, key) for key in composed.written} | written_as.keys()
+    return WatchedFacts({**values, **(machine or {})}, written, _elsewhere(composed))
+
+
 def broken_relations(
     values: Mapping[str, Any],
     composed: ComposedTree,
     written_as: Mapping[str, str],
-    artifacts: Mapping[str, Any] | None = None,
+    artifacts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[tuple[Rule, Problem]]:
-    """Every broken relation, by the file's keys; with `artifacts`, those that need what files and the machine say."""
-    documented = {written: key for key, written in written_as.items()}
-    written = {documented.get(key, key) for key in composed.written}
-    facts = WatchedFacts({**values, **(artifacts or {})}, _with_sections(written, written_as), _elsewhere(composed))
-    yield from _run([*FILE_RULES, *(STATE if artifacts is not None else ())], facts, artifacts)
+    """Every broken relation, by the file's keys.
+
+    With `artifacts`, facts about files by the node of the native configuration that names them and about the machine
+    under the empty name, only those that need them: the others were told without.
+    """
+    facts = facts_of(values, composed, written_as, (artifacts or {}).get(""))
+    yield from _run(FILE_RULES if artifacts is None else STATE, facts, artifacts is not None)
+    apart = _apart(facts)
     for node in native_nodes(facts):
-        native = facts.below(node, {**VERL_DEFAULTS, **_verl_facts()})
-        for rule, problem in _run(VERL_RULES, native, artifacts):
-            yield rule, replace(problem, key=f"{node}.{problem.key}")
+        native = facts.below(node, {**VERL_DEFAULTS, **_verl_facts(), **(artifacts or {}).get(node, {})})
+        for rule, problem in _run(VERL_RULES, native, artifacts is not None):
+            if not (node in apart and rule.page.code in _SHARED_DEVICES):
+                yield rule, replace(problem, key=f"{node}.{problem.key}")
 
 
-def _run(
-    rules: Iterable[Rule], facts: WatchedFacts, artifacts: Mapping[str, Any] | None
-) -> Iterator[tuple[Rule, Problem]]:
+def _apart(facts: WatchedFacts) -> set[str | None]:
+    """Native configurations whose inference has devices of its own."""
+    modes = {one.native: facts.get(f"{one.instance}.executor_kwargs.cluster_mode") for one in trainings(facts)}
+    return {node for node, mode in modes.items() if mode in ("one_step_off", "fully_async")}
+
+
+def _run(rules: Iterable[Rule], facts: WatchedFacts, of_files: bool) -> Iterator[tuple[Rule, Problem]]:
     for one in rules:
         facts.seen.clear()
         try:
             problems = list(one.check(facts))
         except MissingFactError:
             continue
-        if artifacts is not None and not any(key.startswith(("@model", "@train", "@machine")) for key in facts.seen):
-            continue  # said when the values alone were looked at
+        if of_files and not any(key.startswith(_OF_FILES) for key in facts.seen):
+            continue  # told when the values alone were looked at
         nobody = not any(facts.wrote(key) for key in facts.seen)
         for problem in problems:
             severity = problem.severity or one.page.severity
@@ -82,11 +105,6 @@ def _run(
 
 _REQUIRED = frozenset({"ARL027"})
 """What is lacking can only be missed by nobody's writing it."""
-
-
-def _with_sections(written: Iterable[str], written_as: Mapping[str, str]) -> Iterator[str]:
-    yield from written
-    yield from written_as
 
 
 def _elsewhere(composed: ComposedTree) -> dict[str, str]:
