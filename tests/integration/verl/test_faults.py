@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.soak, pytest.mark.timeout(900)]
 BROKEN_ENGINE = '''
 """A plugin of verl: the engine fails when it takes weights for the second time."""
 
-from agentic_rl.backends.verl.inside.patches import on_import
+from agentic_rl.backends.verl.inside.import_hook import on_import
 
 taken = 0
 

@@ -21,7 +21,6 @@ Device = Literal["cpu", "cuda", "npu"]
 """verl's words for `trainer.device`."""
 
 _EVERYWHERE = {
-    PLUGINS: names.PLUGIN,
     "TRANSFER_QUEUE_ENABLE": "1",
     "TOKENIZERS_PARALLELISM": "true",
     "HF_HUB_OFFLINE": "1",  # models and data are folders and files
@@ -69,18 +68,22 @@ def environment(
     """
     files = OwnFiles(run)
     chosen = {**_EVERYWHERE, **_ON_DEVICE[device]}
-    chosen |= {name: given[name] for name in chosen if name in given and name != PLUGINS}
-    others = given.get(PLUGINS, "")
-    if others:
-        chosen[PLUGINS] = others if names.PLUGIN in others.split(",") else f"{names.PLUGIN},{others}"
+    chosen |= {name: given[name] for name in chosen if name in given}
     return {
         **chosen,
+        PLUGINS: plugins(given),
         **(agents or {}),
         names.RUN: _name_of(run),
         "VERL_FILE_LOGGER_PATH": str(files.metrics),
         "TENSORBOARD_DIR": str(run / TENSORBOARD),
         **({names.STORE_FOLDER: str(files.store)} if device == "cpu" else {}),
     }
+
+
+def plugins(given: Mapping[str, str]) -> str:
+    """The modules that verl imports in every process: ours, before those that the user's environment names."""
+    named = [name.strip() for name in given.get(PLUGINS, "").split(",") if name.strip()]
+    return ",".join(named if names.PLUGIN in named else [names.PLUGIN, *named])
 
 
 def _name_of(run: Path) -> str:

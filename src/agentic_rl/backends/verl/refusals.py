@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentic_rl.backends.verl.environment import PLUGINS
-from agentic_rl.backends.verl.inside import names
+from agentic_rl.backends.verl.environment import PLUGINS, plugins
 from agentic_rl.backends.verl.translation import key_of
 
 MODULE = "agentic_rl.backends.verl.inside.validate"
@@ -70,7 +69,7 @@ def _environment(native: Mapping[str, Any]) -> dict[str, str]:
     """This process's environment without network, with what a job of ours has when it imports verl."""
     chosen = {
         **os.environ,
-        PLUGINS: names.PLUGIN,
+        PLUGINS: plugins(os.environ),
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",

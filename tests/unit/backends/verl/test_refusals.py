@@ -123,11 +123,17 @@ def test_all_refusals_come_in_one_run(verdicts: dict[str, list[Refusal]]) -> Non
 
 @needs_verl
 @pytest.mark.verl
-def test_in_a_process_of_its_own(folder: Path) -> None:
+def test_in_a_process_of_its_own_with_the_modules_of_the_user(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "their_own.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("VERL_USE_EXTERNAL_MODULES", "their_own")
     check = {"changes": {"actor_rollout_ref.actor.loss_agg_mode": "foo", "trainer.device": "cpu"}}
     (refusal,) = refusals(configured(check, folder))
     assert refusal.words == "ValueError: Invalid loss_agg_mode: foo"
     assert refusal.source.startswith("verl/workers/config/actor.py:")
+    assert (tmp_path / "imported").exists()
 
 
 def test_every_check_has_somebody_or_a_reason() -> None:

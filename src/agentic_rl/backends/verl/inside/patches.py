@@ -6,19 +6,15 @@ A patch belongs to the versions for which it was written; with others it refuses
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
 import importlib.metadata
-import importlib.util
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from agentic_rl.backends.verl.inside.import_hook import on_import
 from agentic_rl.backends.verl.inside.names import INFERENCE_ROLE, STORE_FOLDER, TRAINING_ROLE
 from agentic_rl.backends.verl.inside.node_address import on_loopback
 from agentic_rl.backends.verl.inside.weight_transfer import bound_the_sender
@@ -247,50 +243,3 @@ WITHOUT_ACCELERATOR: Sequence[Patch] = (NAME_VLLM_CPU, USE_GLOO, OFFLOAD_UNPINNE
 """In every process of verl on `device: cpu`."""
 IN_CPU_ENGINE: Sequence[Patch] = (KEEP_PACKED_WEIGHTS,)
 """In vLLM's worker on `device: cpu`."""
-
-
-def on_import(name: str, change: Callable[[Any], None]) -> None:
-    """Call `change` with the module `name` once it is imported: at once where it is, otherwise right after.
-
-    Importing it here would load half of verl into processes that never use it.
-    """
-    if name in sys.modules:
-        change(sys.modules[name])
-    else:
-        sys.meta_path.insert(0, _AfterImport(name, change))
-
-
-class _AfterImport(importlib.abc.MetaPathFinder):
-    def __init__(self, name: str, change: Callable[[Any], None]) -> None:
-        self._name = name
-        self._change = change
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Changing(spec.loader, self._change)
-        return spec
-
-
-class _Changing(importlib.abc.Loader):
-    """A loader of one module; the one that it uses may also load others."""
-
-    def __init__(self, loader: Any, change: Callable[[Any], None]) -> None:
-        self._loader = loader
-        self._change = change
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self._loader.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        self._change(module)
