@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 MODEL = "policy"
+_EVENT = b'data: {"n": %d, "at": %.6f, "choices": [{"index": 0, "delta": {"content": "x"}}]}\n\n'
 
 
 class StreamServer:
@@ -66,7 +67,9 @@ class StreamServer:
         finally:
             self.open -= 1
 
-    async def _completed(self, body: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _completed(
+        self, body: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         fault = body.get("fault")
         if isinstance(fault, int):
             return await _send(writer, fault, {"error": {"message": "injected"}})
@@ -80,9 +83,9 @@ class StreamServer:
             await asyncio.sleep(self.interval)
             if fault == "break" and number == 1:
                 return False
-            event = {"n": number, "at": time.monotonic(), "choices": [{"delta": {"content": "x"}}]}
-            writer.write(_chunk(f"data: {json.dumps(event)}\n\n".encode()))
-            await writer.drain()
+            if writer.is_closing():
+                return False
+            writer.write(_chunk(_EVENT % (number, time.monotonic())))
         writer.write(_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
         await writer.drain()
         return True

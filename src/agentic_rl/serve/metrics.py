@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -33,8 +35,11 @@ class Metrics:
         self.jobs = self._counter("jobs", "Training jobs that ended.", "instance", "state")
         self.jobs_running = self._gauge("jobs_running", "Training jobs that run.", "instance")
 
+        self._tasks = Gauge("agentic_rl_tasks", "Tasks of the event loop.", registry=self._registry)
+
     def text(self) -> bytes:
-        """Everything, as Prometheus reads it."""
+        """Everything, as Prometheus reads it; called on the event loop."""
+        self._tasks.set(len(asyncio.all_tasks()))
         return generate_latest(self._registry)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -99,6 +100,8 @@ class _Service:
                 loop.add_signal_handler(number, stop)
         async with AsyncExitStack() as stack:
             app = await self._up(stack)
+            gc.collect()
+            gc.freeze()  # what is there now stays: looking through all of it would hold up every stream for long
             self._server = uvicorn.Server(uvicorn_settings(app, self._settings.log_level))
             _LOGGER.info("ready: %s", ", ".join(_addresses(bound)))
             await self._server.serve(sockets=[bound])

@@ -53,12 +53,9 @@ def test_a_request_goes_to_the_server_with_the_name_that_it_knows(tmp_path: Path
 @pytest.mark.parametrize("path", PATHS)
 def test_a_stream_is_handed_on_byte_for_byte_and_as_it_comes(tmp_path: Path, path: str) -> None:
     async def body(running: Service) -> list[tuple[float, bytes]]:
-        came = []
         async with running.client.stream("POST", path, json={**CHAT, "stream": True}) as answer:
             assert answer.headers["content-type"] == "text/event-stream"
-            async for part in answer.aiter_raw():
-                came.append((time.monotonic(), part))
-        return came
+            return [(time.monotonic(), part) async for part in answer.aiter_raw()]
 
     came = with_models(tmp_path, body, StreamServer(interval=0.1, tokens=4))
     *events, last = b"".join(part for _, part in came).split(b"\n\n")[:-1]
