@@ -61,12 +61,18 @@ def new_app() -> FastAPI:
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _failure)
     return app
 
 
 async def _api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)  # noqa: S101 - registered for it
     return refusal(error)
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+    """What a client is told of a mistake of ours; the error itself goes on into the log."""
+    return refusal(ApiError(500, f"{type(error).__name__}; the service's log says more", code="internal"))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from agentic_rl.serve.access import Access
 from agentic_rl.serve.answers import refusal
 from agentic_rl.serve.metrics import Metrics
 
-_LOGGER = logging.getLogger(__name__)
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -73,16 +71,7 @@ class Boundary:
             return
         if body is None:
             return
-        try:
-            await self._app(scope, _Replayed(body, receive), send)
-        except ApiError as error:
-            await refusal(error)(scope, receive, send)
-        except Exception as error:
-            if send.status:
-                raise  # a part of the answer has gone already
-            _LOGGER.exception("%s %s failed", scope["method"], scope["path"])
-            failure = ApiError(500, f"{type(error).__name__}; the service's log says more", code="internal")
-            await refusal(failure)(scope, receive, send)
+        await self._app(scope, _Replayed(body, receive), send)
 
     def _admit(self, scope: Scope) -> None:
         headers = dict(scope["headers"])

@@ -32,8 +32,8 @@ class EventStream(Response):
 
     media_type = EVENT_STREAM
 
-    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    def __init__(self, events: AsyncGenerator[bytes, None], status_code: int = 200) -> None:
+        super().__init__(status_code=status_code, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events
 
@@ -43,7 +43,7 @@ class EventStream(Response):
 
     async def _pump(self, send: Send) -> None:
         async with aclosing(self._events) as events:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             async for part in events:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})

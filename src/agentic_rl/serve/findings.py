@@ -24,7 +24,7 @@ TOKEN_REFUSED = describe(
     "error",
     "Beyond loopback every request needs `Authorization: Bearer TOKEN`. The token is that of the variable "
     "AGENTIC_RL_SERVE_TOKEN, or of the file that AGENTIC_RL_SERVE_TOKEN_FILE names, or of `serve_token` in `log_dir`, "
-    "which is made where it is missing. A file has to have mode 640 or less, be no link and be yours, and its token "
+    "which is made where it is missing. A file has to have mode 640, be no link and be yours, and its token "
     "has at least 16 printable ASCII characters.",
 )
 NO_TOKEN = describe(

@@ -146,7 +146,7 @@ class Jobs:
         try:
             await asyncio.to_thread(self.place, train)
             process = self._start(job, train)
-        except (RuntimeError, OSError) as error:
+        except (RuntimeError, ValueError, OSError) as error:
             self._ended(job, _CANNOT_RUN, str(error))
             return
         with self.metrics.jobs_running.labels(train.name).track_inprogress():

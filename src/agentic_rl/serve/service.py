@@ -148,6 +148,7 @@ def uvicorn_settings(app: Boundary, level: str) -> uvicorn.Config:
         ws="none",
         loop="asyncio",
         lifespan="off",
+        proxy_headers=False,
         log_config=None,
         log_level=level.lower(),
         access_log=level == "DEBUG",
