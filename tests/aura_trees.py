@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
+
 from agentic_rl.config.aura.validation import Validated, validate
 from agentic_rl.config.diagnostics import Place
 from agentic_rl.config.source import parse
@@ -14,21 +16,21 @@ from agentic_rl.config.source import parse
 SOUND = """
 agentic_ai:
   mode: direct
-  log_dir: /tmp
+  log_dir: /home/me/log
 direct_conf:
   entrypoints:
     - job_type: train
-      job_name: TRAIN
+      job_name: ${train_instances.0.name}
 verl_conf:
   data:
-    train_files: /data/train.parquet
-    val_files: /data/test.parquet
+    train_files: /home/me/data/train.parquet
+    val_files: /home/me/data/test.parquet
     train_batch_size: 16
     max_prompt_length: 1024
     max_response_length: 2048
   actor_rollout_ref:
     model:
-      path: /models/qwen2.5-7b
+      path: /home/me/models/qwen2.5-7b
       use_remove_padding: true
     actor:
       strategy: fsdp
@@ -53,8 +55,8 @@ train_instances:
       cluster_mode: hybrid
       train_engine: verl
       train_config: ${verl_conf}
-      agent_service: AGENT
-      infer_service: POLICY
+      agent_service: ${agent_instances.0.name}
+      infer_service: ${infer_instances.0.name}
 agent_instances:
   - name: AGENT
     executor_kwargs:
@@ -62,10 +64,10 @@ agent_instances:
       agent_engine_kwargs:
         agent_name: math
         max_prompt_length: 1024
-        tokenizer: /models/qwen2.5-7b
+        tokenizer: /home/me/models/qwen2.5-7b
       infer_service_params:
         max_tokens: 1024
-        model: POLICY
+        model: ${infer_instances.0.name}
 infer_instances:
   - name: POLICY
     executor_kwargs:
@@ -114,6 +116,20 @@ def composed(
             result.origins[key] = TreeOrigin("template", "ppo_trainer")
     result.tree = _resolved(tree, tree)
     return result
+
+
+def completed(text: str) -> str:
+    """A part of a file with what any file needs: lists are put together item by item."""
+    return yaml.safe_dump(_merged(yaml.safe_load(SOUND), yaml.safe_load(text)), sort_keys=False)
+
+
+def _merged(below: Any, above: Any) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{name: _merged(below.get(name), value) for name, value in above.items()}}
+    if isinstance(below, list) and isinstance(above, list):
+        items = [_merged(one, other) for one, other in zip(below, above, strict=False)]
+        return [*items, *below[len(items) :], *above[len(items) :]]
+    return above
 
 
 def checked(changes: Mapping[str, Any] | None = None, templates: Mapping[str, Any] | None = None) -> Validated:

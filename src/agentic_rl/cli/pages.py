@@ -26,6 +26,7 @@ def all_pages() -> dict[str, Page]:
     import agentic_rl.config.artifacts
     import agentic_rl.config.aura.bundle_rules
     import agentic_rl.config.aura.cluster_pages
+    import agentic_rl.config.aura.files
     import agentic_rl.config.batch
     import agentic_rl.config.flat.artifact_registry
     import agentic_rl.config.flat.mindspeed_rules

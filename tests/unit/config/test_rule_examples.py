@@ -14,11 +14,15 @@ from typer.testing import CliRunner
 from agentic_rl.cli.app import app
 from agentic_rl.cli.pages import all_pages
 from agentic_rl.config import flat
+from agentic_rl.config.aura.rules.registry import broken_relations
+from agentic_rl.config.aura.validation import validate
 from agentic_rl.config.flat.artifact_registry import relate
+from agentic_rl.config.formats import detect
 from agentic_rl.config.load import load, load_document
 from agentic_rl.config.rule_examples import HOME, Entry, Example, described, example_of
 from agentic_rl.config.rule_examples.listing import listed
 from agentic_rl.config.source import parse
+from aura_trees import completed, composed
 from example_tree import write_tree
 
 REQUIRED = {
@@ -46,6 +50,8 @@ CODES_ON_DISK = sorted(EXAMPLES.keys() - CODES)
 
 def complete(text: str) -> str:
     """The text with the keys that any configuration needs."""
+    if of_instances(text):
+        return completed(text)
     written = dict(re.findall(r"^(\w+): *(.*)$", text, re.MULTILINE))
     backend = written.get("train_backend", "verl")
     required = {**REQUIRED, **OF_BACKEND.get(backend, {})}
@@ -62,8 +68,26 @@ def complete(text: str) -> str:
     return head + text[: section.end()] + rows + text[section.end() :]
 
 
+def of_instances(text: str) -> bool:
+    """Whether the text is of the instances format."""
+    return detect(re.findall(r"^(\w+):", text, re.MULTILINE)) == "aura"
+
+
+def findings_of_instances(example: Example, text: str) -> dict[str, str]:
+    """Code -> severity, of a text of the instances format."""
+    tree = composed(completed(text))
+    validated = validate(tree)
+    found = {one.code: one.severity for one in validated.findings}
+    if example.facts:
+        broken = broken_relations(validated.values, tree, {}, {"": example.facts})
+        found |= {rule.page.code: problem.severity or rule.page.severity for rule, problem in broken}
+    return found
+
+
 def findings(example: Example, text: str) -> dict[str, str]:
     """Code -> severity of what is found."""
+    if of_instances(text):
+        return findings_of_instances(example, text)
     document = parse(text if example.whole else complete(text), "config.yaml")
     loaded = load_document(document, files=False, environ={})
     found = list(loaded.report)

@@ -91,6 +91,7 @@ def _paths(facts: WatchedFacts) -> Iterator[tuple[str, str, Kind]]:
 def _look(key: str, path: str, kind: Kind, findings: PlacedFindings) -> CheckedPath | None:
     if kind == "file" and not path.endswith(".parquet"):
         findings.add(NOT_PARQUET, key, f"{path} does not end in .parquet", "a parquet file")
+        return None
     try:
         real = os.path.realpath(path)
         status = Path(real).stat()
