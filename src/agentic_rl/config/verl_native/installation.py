@@ -74,6 +74,11 @@ def config_dir() -> Path | None:
     return None
 
 
+def verl_version() -> str | None:
+    """The version of the installed verl."""
+    return _version("verl")
+
+
 def _version(name: str) -> str | None:
     try:
         return version(name)

@@ -17,7 +17,7 @@ class Origin:
 
     kind: Kind
     name: str = ""
-    """The template's name, as the item of `defaults` has it."""
+    """The template's name, as the item of `defaults` has it; of an override, how it was written."""
     key: str = ""
     """The key of that item, `defaults[1]`."""
 

@@ -117,8 +117,10 @@ class Composition:
 
     def _own_origin(self, key: str) -> Origin:
         override = self._overrides.get(key)
-        kind: Kind = "file" if override is None else override.source  # type: ignore[assignment]  # one of the two
-        return Origin(kind)
+        if override is None:
+            return Origin("file")
+        kind: Kind = override.source  # type: ignore[assignment]  # one of the two
+        return Origin(kind, override.written)
 
     def _resolve(self, whole: Mapping[str, Any], packages: Mapping[str, str]) -> None:
         def home(path: Keys) -> str:
