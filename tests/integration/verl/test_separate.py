@@ -59,8 +59,10 @@ def test_a_killed_run_goes_on_and_never_learns_from_weights_more_than_a_step_old
     assert "resumed from step 2" in told
     lines = measured(run)
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
-    # The first batch is written with the weights that learn from it, each other one while the step before learns.
-    assert [[line[name] for name in STALE] for line in lines] == [[0, 0], [16, 1], [16, 1], [16, 1]]
+    # The first batch is written with the weights that learn from it, each other one while the step before learns; the
+    # one that was under way at the kill is begun anew, with the weights that were saved.
+    assert [[line[name] for name in STALE] for line in (lines[0], lines[1], lines[3])] == [[0, 0], [16, 1], [16, 1]]
+    assert lines[2]["samples/staleness_max"] <= 1
     assert max(line["training/off_policy/trajectory_spans/max"] for line in lines) == 2
     every_server_acknowledged(lines)
     failures_and_parts_are_counted_over_the_whole_step(run, lines)
@@ -101,10 +103,11 @@ def test_two_nodes(tmp_path: Path) -> None:
     lines = measured(run)
     assert [[line[name] for name in STALE] for line in lines] == [[0, 0], [16, 1], [16, 1]]
     every_server_acknowledged(lines)
-    assert "ray::WorkerDict" in seen[training]
-    assert "ray::WorkerDict" not in seen[inference]
-    engine = {"ray::vLLMHttpServer", "VLLM::Worker"}
-    assert (engine & seen[inference], engine & seen[training]) == (engine, set())
+    assert any(name.startswith("ray::WorkerDict") for name in seen[training]), seen
+    assert not any(name.startswith("ray::WorkerDict") for name in seen[inference]), seen
+    engine = ("ray::vLLMHttpServer", "VLLM::")
+    assert {name for name in engine if any(one.startswith(name) for one in seen[inference])} == set(engine), seen
+    assert not any(one.startswith(engine) for one in seen[training]), seen
 
 
 def watched(process: subprocess.Popen[str], *nodes: Node) -> dict[Node, set[str]]:

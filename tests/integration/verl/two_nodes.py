@@ -57,7 +57,7 @@ class Node:
         names = set()
         for process in _below(self):
             with contextlib.suppress(psutil.NoSuchProcess):
-                names.add(process.cmdline()[0].split()[0])
+                names.update(" ".join(process.cmdline()).split()[:1])  # none of one that has just ended
         return names
 
 
