@@ -37,7 +37,7 @@ def trainer_for(loaded: Loaded, instance: str | None = None) -> Trainer:
     """
     if loaded.format == "aura":
         return _of_instance(loaded, instance)
-    name = loaded.require().train_backend
+    name = loaded.require_flat().train_backend
     point = available().get(name)
     if point is None:
         return UnavailableTrainer(loaded, name, _not_installed(name, sorted(available())))

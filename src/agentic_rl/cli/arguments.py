@@ -17,6 +17,15 @@ Overrides = Annotated[
 ]
 ConfigPath = Annotated[Path, typer.Option("--config-path", help="The YAML file.", show_default=False)]
 FilePath = Annotated[Path, typer.Argument(metavar="PATH", help="The YAML file.", show_default=False)]
+Instance = Annotated[
+    str,
+    typer.Option(
+        "--instance",
+        metavar="NAME",
+        help="The train instance, in a file of the instances format that has several.",
+        show_default=False,
+    ),
+]
 DeviceMemory = Annotated[
     str,
     typer.Option(

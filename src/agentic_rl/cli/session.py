@@ -14,10 +14,19 @@ if TYPE_CHECKING:
     from agentic_rl.config.diagnostics import Report
 
 
-def checked_trainer(path: Path, overrides: list[str] | None, device_memory: int | None) -> tuple[Trainer, Report]:
+def checked_trainer(
+    path: Path, overrides: list[str] | None, device_memory: int | None, instance: str = ""
+) -> tuple[Trainer, Report]:
     """The trainer of a file, and all findings about the two: those of the trainer may be errors.
 
+    Args:
+        path: of the file.
+        overrides: `key=value` each.
+        device_memory: bytes of one device, where they are known.
+        instance: the train instance, where a file has several.
+
     Raises:
+        InstanceError: it is not clear which instance trains.
         ConfigError: one of the findings about the file is an error.
     """
     from agentic_rl.backends import trainer_for
@@ -27,11 +36,11 @@ def checked_trainer(path: Path, overrides: list[str] | None, device_memory: int 
     loaded = load(path, overrides or (), device_memory=device_memory)
     if loaded.report.verdict == "error":
         raise ConfigError(loaded.report)
-    trainer = trainer_for(loaded)
+    trainer = trainer_for(loaded, instance or None)
     return trainer, Report([*loaded.report, *trainer.check()], loaded.report.sources)
 
 
-def trainer_of(path: Path, overrides: list[str] | None) -> Trainer:
+def trainer_of(path: Path, overrides: list[str] | None, instance: str = "") -> Trainer:
     """The trainer of a checked file; prints warnings and notes.
 
     Raises:
@@ -40,7 +49,7 @@ def trainer_of(path: Path, overrides: list[str] | None) -> Trainer:
     from agentic_rl.config.diagnostics import ConfigError
     from agentic_rl.machine.devices import device_memory
 
-    trainer, report = checked_trainer(path, overrides, device_memory())
+    trainer, report = checked_trainer(path, overrides, device_memory(), instance)
     if report.verdict == "error":
         raise ConfigError(report)
     print_findings(report)

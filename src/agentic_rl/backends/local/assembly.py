@@ -105,7 +105,7 @@ def build_policy(loaded: Loaded) -> Policy:
     Raises:
         TrainingError: its files can't be used, or changed after they were checked.
     """
-    config = loaded.require()
+    config = loaded.require_flat()
     with user_errors():
         path = loaded.checked[MODEL_KEY].confirm()
         device = resolve_device(config.device)
@@ -123,7 +123,7 @@ def build_agent(loaded: Loaded) -> Runnable:
         ConfigError: the file can't be used.
         TrainingError: the file, or the one that is searched, changed after it was checked, or no agent has the name.
     """
-    config = loaded.require()
+    config = loaded.require_flat()
     with user_errors():
         if SEARCH_KEY in loaded.checked:
             loaded.checked[SEARCH_KEY].confirm()

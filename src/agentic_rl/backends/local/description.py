@@ -32,7 +32,7 @@ class Start:
 
 def describe(loaded: Loaded, total: int, start: Start) -> Plan:
     """The plan of a run of `total` steps from `start`."""
-    config, known = loaded.require(), {**loaded.values, **loaded.facts}
+    config, known = loaded.require_flat(), {**loaded.values, **loaded.facts}
     section = local_section(config)
     folder = run_path(section.project_name, section.experiment_name)
     written = [METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, *([TENSORBOARD] if config.use_tensorboard else [])]
@@ -51,7 +51,7 @@ def describe(loaded: Loaded, total: int, start: Start) -> Plan:
 
 
 def _steps(loaded: Loaded, total: int, start: Start) -> list[str]:
-    if loaded.require().evaluates_only:
+    if loaded.require_flat().evaluates_only:
         return _evaluation_only(loaded, start.checkpoint)
     if start.checkpoint is None:
         return _training(loaded, total)
@@ -64,7 +64,7 @@ def _steps(loaded: Loaded, total: int, start: Start) -> list[str]:
 
 
 def _evaluation_only(loaded: Loaded, checkpoint: Checkpoint | None) -> list[str]:
-    section = local_section(loaded.require())
+    section = local_section(loaded.require_flat())
     return [
         f"load {checkpoint.path}" if checkpoint else "load the untrained model: there is no checkpoint yet",
         f"evaluate it greedily on {section.val_files}, {section.val_batch_size} prompts at a time",
@@ -72,7 +72,7 @@ def _evaluation_only(loaded: Loaded, checkpoint: Checkpoint | None) -> list[str]
 
 
 def _training(loaded: Loaded, total: int) -> list[str]:
-    config = loaded.require()
+    config = loaded.require_flat()
     section = local_section(config)
     folder = run_path(section.project_name, section.experiment_name)
     steps = [f"begin: there is no whole checkpoint in {folder}"]
@@ -87,7 +87,7 @@ def _training(loaded: Loaded, total: int) -> list[str]:
 
 def _remaining(loaded: Loaded, total: int, checkpoint: Checkpoint) -> list[str]:
     """What is left after `checkpoint`; it may lack the evaluation that its step is due."""
-    config = loaded.require()
+    config = loaded.require_flat()
     evaluated = Progress.read(checkpoint.path).evaluated == checkpoint.step
     due = not evaluated and evaluation_due(config, checkpoint.step, total)
     first = [f"evaluate on {local_section(config).val_files} before the next step"] if due else []
@@ -95,7 +95,7 @@ def _remaining(loaded: Loaded, total: int, checkpoint: Checkpoint) -> list[str]:
 
 
 def _training_steps(loaded: Loaded, count: int) -> list[str]:
-    config = loaded.require()
+    config = loaded.require_flat()
     section = local_section(config)
     samples = section.train_batch_size * config.rollout_n
     steps = [

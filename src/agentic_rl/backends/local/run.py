@@ -38,7 +38,7 @@ class Run:
 
     def __init__(self, loaded: Loaded, folder: LocalRunFolder, tracker: Tracker, interrupts: Interrupts) -> None:
         self._loaded = loaded
-        self._config = loaded.require()
+        self._config = loaded.require_flat()
         self._section = local_section(self._config)
         self._folder = folder
         self._tracker = tracker

@@ -44,7 +44,7 @@ class LocalTrainer(RunTrainer[LocalRunFolder]):
     stopping = "stopping after the last whole step"
 
     def __init__(self, loaded: Loaded) -> None:
-        self._config = loaded.require()
+        self._config = loaded.require_flat()
         self._section = local_section(self._config)
         super().__init__(loaded, self._section)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentic_rl.backends.verl.composition import TEMPLATE
 from agentic_rl.backends.verl.rendering import agent_loops, overrides, render
 
-__all__ = ["agent_loops", "overrides", "render"]
+__all__ = ["TEMPLATE", "agent_loops", "overrides", "render"]

@@ -42,7 +42,7 @@ class FlatRun:
 
     def __init__(self, loaded: Loaded, installation: Installation) -> None:
         self.loaded = loaded
-        self._config = loaded.require()
+        self._config = loaded.require_flat()
         self._section = verl_section(self._config)
         self._installation = installation
         self.project_name = self._section.project_name
