@@ -43,9 +43,11 @@ VERL_DEFAULTS: dict[str, Any] = {
     "actor_rollout_ref.rollout.pipeline_model_parallel_size": 1,
     "actor_rollout_ref.rollout.max_num_batched_tokens": 8192,
     "actor_rollout_ref.rollout.mode": "async",
+    "actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
     "algorithm.use_kl_in_reward": False,
 }
-"""What verl 0.9.1 takes where neither the file nor a template says anything and the format documents no default."""
+"""What holds where neither the file nor a template says anything and the format documents no default: what verl 0.9.1
+takes, and the attention, which the adapter chooses by what is installed."""
 
 
 def facts_of(
