@@ -65,6 +65,10 @@ class ReadyDialog:
         """Return the ids of any tool result."""
         return (self._formats.end_of_turn, *range(200, 220))
 
+    def settled(self, text: str) -> str:
+        """Return nothing: no reply is streamed."""
+        return ""
+
     def read(self, text: str) -> Any:
         """Split a reply into its content and its calls."""
         return self._formats.call_format.read(text, ())

@@ -28,6 +28,8 @@ class Deadline:
         stuck: called, once, with the task and the error when the block has swallowed ten cancellations.
     """
 
+    __slots__ = ("_cancellations", "_handle", "_loop", "_seconds", "_stuck", "_task", "_what", "expired")
+
     def __init__(
         self, seconds: float, what: str, stuck: Callable[[asyncio.Task[Any], LateError], None] | None = None
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from agentic_rl.agents.task import Message
 from agentic_rl.agents.token_window import TokenWindow
@@ -86,14 +86,15 @@ class Branch:
                 return turn
         return -1
 
-    def step(self, turn: int) -> Step:
-        """Return one turn, with views of what was recorded."""
+    def step(self, turn: int, recorded: Segment) -> Step:
+        """Return one turn, with views of what `segment` returned."""
         this = self.turns[turn]
-        before = this.start - self.learned_from
+        start, end = this.start - self.learned_from, this.end - self.learned_from
+        prompt, response = cast("list[int]", recorded.prompt_tokens), cast("list[int]", recorded.response_tokens)
         step = Step(
-            TokenWindow(self.tokens, 0, this.start),
-            TokenWindow(self.tokens, this.start, this.end),
-            TokenWindow(self.logprobs, before, before + this.end - this.start),
+            TokenWindow(prompt, 0, this.start, response),
+            TokenWindow(response, start, end),
+            TokenWindow(recorded.response_logprobs, start, end),
             chat_completions=self.history[: this.messages],
         )
         step.model_response = this.text

@@ -74,7 +74,7 @@ class Limits:
             others["stop_token_ids"] = tuple({*stop_ids, *asked["stop_token_ids"]})
         return replace(params, **others) if others else params
 
-    def fitted(self, prompt: Sequence[int], task: Task) -> list[int]:
+    def fitted(self, prompt: Sequence[int], task: Task) -> Sequence[int]:
         """Return the first prompt, cut to `max_prompt_length` tokens as `truncation` says.
 
         Raises:
@@ -82,7 +82,7 @@ class Limits:
         """
         limit = self.max_prompt_length
         if len(prompt) <= limit:
-            return list(prompt)
+            return prompt
         if self.truncation == "left":
             return list(prompt[-limit:])
         if self.truncation == "right":

@@ -75,8 +75,8 @@ class Conversation:
         self._turns: list[tuple[Branch, int]] = []
         self._unanswered: _Call | None = None
         self._started = 0
-        self._running: set[str] = set()
-        self._sessions: set[str] = {session}
+        self._running: list[str] = []
+        self._sessions = [session]
         self._finish: FinishReason = "done"
         self._ended = False
 
@@ -169,7 +169,8 @@ class Conversation:
 
     def trajectory(self, reward: float = 0.0) -> Trajectory:
         """Return what was recorded; how it finished is what the budgets say."""
-        segments = [branch.segment() for branch in self._branches]
+        by_branch = {id(branch): branch.segment() for branch in self._branches}
+        segments = list(by_branch.values())
         if segments:
             last = segments[-1]
             tokens = last.prompt_tokens, last.response_tokens, last.response_masks
@@ -182,7 +183,7 @@ class Conversation:
             chat_completions=self.messages,
             metrics=self.metrics,
             response_logprobs=segments[-1].response_logprobs if segments else [],
-            steps=[branch.step(turn) for branch, turn in self._turns],
+            steps=[branch.step(turn, by_branch[id(branch)]) for branch, turn in self._turns],
             finish_reason=self._finish,
             segments=segments if len(segments) > 1 else [],
         )
@@ -266,7 +267,7 @@ class Conversation:
                 else:
                     completion = await self._engine.generate(prompt, params, session=session)
         finally:
-            self._running.discard(session)
+            self._running.remove(session)
         self.require_open()
         return self._recorded(call, prompt, completion, stop)
 
@@ -290,8 +291,9 @@ class Conversation:
             while session in self._running:
                 number += 1
                 session = f"{self.session}+{number}"
-            self._sessions.add(session)
-        self._running.add(session)
+            if session not in self._sessions:
+                self._sessions.append(session)
+        self._running.append(session)
         return session
 
     def _recorded(self, call: _Call, prompt: list[int], completion: Completion, stop: Sequence[str]) -> Reply:
@@ -315,6 +317,7 @@ class Conversation:
         if not self._branches or self._branches[-1] is not branch:
             self._branches = [one for one in self._branches if one is not branch]
             self._branches.append(branch)
+            self._unanswered = None
 
     def _message(self, dialog: Dialog, text: str) -> Message:
         content, calls = dialog.read(text)

@@ -16,8 +16,8 @@ def limits(truncation: Truncation = "error", **changes: float) -> Limits:
     ("truncation", "kept"), [("left", [3, 4, 5, 6, 7]), ("right", [0, 1, 2, 3, 4]), ("middle", [0, 1, 5, 6, 7])]
 )
 def test_truncation_of_long_prompts(truncation: Truncation, kept: list[int]) -> None:
-    assert limits(truncation).fitted(range(8), make_task()) == kept
-    assert limits(truncation).fitted(range(5), make_task()) == [0, 1, 2, 3, 4]
+    assert list(limits(truncation).fitted(range(8), make_task())) == kept
+    assert list(limits(truncation).fitted(range(5), make_task())) == [0, 1, 2, 3, 4]
 
 
 def test_an_error_names_the_row_and_the_remedy() -> None:

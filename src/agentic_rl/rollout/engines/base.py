@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SamplingParams:
     """How to sample one completion; the names and meanings are vLLM's."""
 
@@ -23,7 +23,7 @@ class SamplingParams:
     """Equal seeds, weights and prompts give equal tokens, whatever else the batch holds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Completion:
     """What one call generated."""
 

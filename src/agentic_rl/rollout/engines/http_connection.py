@@ -40,9 +40,10 @@ class Connection(asyncio.Protocol):
             raise ServerFaultError("the connection has ended")
         self._reader = AnswerReader(limit, on_body)
         self._answer = self._loop.create_future()
-        timer = self._loop.call_later(seconds, self._fail, ServerFaultError(f"no whole answer within {seconds:g} s"))
+        timer = self._loop.call_later(seconds, self._late, seconds)
         try:
             self._transport.write(request)
+            del request  # thousands of calls wait here at once
             return await self._answer
         except BaseException:
             self.abort()
@@ -89,6 +90,9 @@ class Connection(asyncio.Protocol):
     def _give(self, answer: Answer) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
+
+    def _late(self, seconds: float) -> None:
+        self._fail(ServerFaultError(f"no whole answer within {seconds:g} s"))
 
     def _fail(self, fault: Exception) -> None:
         if self._answer is not None and not self._answer.done():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
 
 from agentic_rl.rollout.engines.base import Completion, OnTokens, PromptTooLongError, SamplingParams
 from agentic_rl.rollout.engines.exactness import require_exact
@@ -131,9 +130,11 @@ class HttpEngine:
         stream = None if on_tokens is None else AnswerStream(prompt, sampling, on_tokens)
         for tries in count(1):
             try:
-                if stream is None:
-                    return await self._try(prompt, sampling, session)
-                return await self._try_stream(stream, session)
+                if stream is not None:
+                    if stream.ended:  # by the last token that came, before a try failed
+                        return stream.completion()
+                    prompt, sampling = stream.rest()
+                return await self._try(prompt, sampling, session, stream)
             except NoServerError:
                 raise
             except ServerFaultError as fault:
@@ -160,33 +161,25 @@ class HttpEngine:
     def _pools(self) -> list[ServerPool]:
         return [self._pool] if self._prefill is None else [self._pool, self._prefill.pool]
 
-    async def _try(self, prompt: Sequence[int], sampling: SamplingParams, session: str | None) -> Completion:
-        server, request = await self._prepared(prompt, sampling, session)
-        payload = await self._pool.post(server, **request)
-        return self._judged(server, lambda: read_answer(payload, prompt, sampling))
-
-    async def _try_stream(self, stream: AnswerStream, session: str | None) -> Completion:
-        if stream.ended:  # by the last token that came, before the try failed
-            return stream.completion()
-        server, request = await self._prepared(*stream.rest(), session, stream=True)
-        await self._pool.post(server, **request, on_body=stream.feed)
-        return self._judged(server, stream.completion)
-
-    async def _prepared(
-        self, prompt: Sequence[int], sampling: SamplingParams, session: str | None, **options: Any
-    ) -> tuple[Server, dict[str, Any]]:
-        """Return the server to ask, and what `ServerPool.post` takes."""
+    async def _try(
+        self, prompt: Sequence[int], sampling: SamplingParams, session: str | None, stream: AnswerStream | None
+    ) -> Completion:
         more = {} if self._prefill is None else await self._prefill.read(prompt, sampling, session)
         server = await self._pool.choose(session)
         if self._exact:
             require_exact(sampling, server.url, processed=server.processed_logprobs)
         request_id = str(more.pop("request_id", ""))
-        body = write_body(str(self._pool.model), prompt, sampling, **more, **options)
-        return server, {"body": body, "limit": most_bytes(prompt, sampling), "request_id": request_id}
-
-    def _judged(self, server: Server, read: Callable[[], Completion]) -> Completion:
+        if stream is not None:
+            more["stream"] = True
+        payload = await self._pool.post(
+            server,
+            write_body(str(self._pool.model), prompt, sampling, **more),
+            limit=most_bytes(prompt, sampling),
+            request_id=request_id,
+            on_body=None if stream is None else stream.feed,
+        )
         try:
-            completion = read()
+            completion = read_answer(payload, prompt, sampling) if stream is None else stream.completion()
         except ServerFaultError as fault:
             self._pool.failed(server, fault)
             raise

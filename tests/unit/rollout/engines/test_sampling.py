@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_rows_are_drawn_from_the_distributions_of_their_own_parameters(vocabular
     chunk = 500
     drawn: list[list[torch.Tensor]] = [[] for _ in PARAMS]
     for start in range(0, draws, chunk):
-        params = [SamplingParams(**{**p.__dict__, "seed": start + i}) for p in PARAMS for i in range(chunk)]
+        params = [replace(p, seed=start + i) for p in PARAMS for i in range(chunk)]
         sampler = Sampler(params, CPU)
         tokens, logprobs = sampler.sample(logits.expand(len(params), -1), torch.full((len(params),), 5))
         for index, part in enumerate(tokens.view(len(PARAMS), chunk)):
