@@ -227,7 +227,7 @@ def lone_files(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
     """A base.conf without hosts.conf, which names a file that is not there and one of the flat format."""
     base = "work_mode=one_step_off\ntrain_config_name=config\ninfer_config_name=none\n"
     make(home, **{"base.conf": base})
-    return codes(load_bundle(home).report)
+    return codes([*load_bundle(home).report, *load_bundle(home / "data").report])
 
 
 PROVOKED: dict[str, Provocation] = {
@@ -246,6 +246,6 @@ PROVOKED: dict[str, Provocation] = {
     **dict.fromkeys(TEXTS, bad_base_confs),
     **dict.fromkeys(BROKEN, bad_sets),
     "ARL621": another_vllm,
-    **dict.fromkeys(("ARL642", "ARL643", "ARL644"), lone_files),
+    **dict.fromkeys(("ARL641", "ARL642", "ARL643", "ARL644"), lone_files),
 }
 """Code -> what provokes it and gives back the codes of what was found."""

@@ -50,7 +50,14 @@ class Ended:
 Say = Callable[[str], None]
 
 
-def run_all(commands: Sequence[Command], say: Say, out: BinaryIO, *, grace: float = GRACE_SECONDS) -> list[Ended]:
+def run_all(
+    commands: Sequence[Command],
+    say: Say,
+    out: BinaryIO,
+    *,
+    beside: Sequence[Command] = (),
+    grace: float = GRACE_SECONDS,
+) -> list[Ended]:
     """Run the commands at the same time, to the end of all of them.
 
     The first SIGINT, SIGTERM or SIGHUP that we get is passed on to each; so is the second, after which a child has
@@ -60,16 +67,17 @@ def run_all(commands: Sequence[Command], say: Say, out: BinaryIO, *, grace: floa
         commands: Each with a log file, which is appended to.
         say: Told, in a line each, what begins and ends.
         out: Gets what the commands write, line by line with their names where there are several.
+        beside: What runs as long as they do; it is asked to stop (SIGTERM) when the last of them has ended.
         grace: Seconds; also what the processes of a command get to end after its own end.
 
     Raises:
         OSError: a log can't be written, or a command can't be run; those that were started are ended.
     """
-    crew = _Crew(grace, say)
+    crew, everything = _Crew(grace, say, beside), [*commands, *beside]
     with received(crew.signalled):
         try:
-            for command in commands:
-                crew.start(command, out if len(commands) == 1 else _Prefixed(out, command.name))
+            for command in everything:
+                crew.start(command, out if len(everything) == 1 else _Prefixed(out, command.name))
             while crew.look():
                 time.sleep(LOOK_SECONDS)
         finally:
@@ -80,10 +88,11 @@ def run_all(commands: Sequence[Command], say: Say, out: BinaryIO, *, grace: floa
 class _Crew:
     """The children of one run."""
 
-    def __init__(self, grace: float, say: Say) -> None:
+    def __init__(self, grace: float, say: Say, beside: Sequence[Command]) -> None:
         self.ended: list[Ended] = []
         self._living: list[Child] = []
         self._grace, self._say = grace, say
+        self._beside = list(beside)
         self._signals = 0
         self._deadline: float | None = None
 
@@ -109,6 +118,10 @@ class _Crew:
             if gone:
                 self._living.remove(child)
                 self._leave(child)
+        if self._beside and all(child.command in self._beside for child in self._living):
+            self._beside = []
+            for child in self._living:
+                child.signal(signal.SIGTERM)
         return bool(self._living)
 
     def _leave(self, child: Child) -> None:

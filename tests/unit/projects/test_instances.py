@@ -12,6 +12,7 @@ import pytest
 
 from agentic_rl.config.aura.bundle import load_bundle
 from agentic_rl.projects import create, next_step
+from example_tree import write_tree
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 NAMES = ("start_rl_with_msrl_vllm", "start_rl_with_resume", "start_rl_with_resume_verl", "start_rl_with_verl_vllm")
@@ -55,6 +56,37 @@ def test_the_conf_files_have_no_finding(project: Path) -> None:
     assert bundle.hosts.findings == bundle.base.findings == []
     assert bundle.train is not None
     assert bundle.inference is None
+
+
+def with_paths(project: Path, home: Path) -> None:
+    """Put files that are there in the place of the placeholders."""
+    write_tree(home, {})
+    paths = {"train.parquet": "data/train.parquet", "test.parquet": "data/test.parquet", "model": "models/qwen"}
+    for path in project.rglob("*.yaml"):
+        text = path.read_text()
+        for placeholder, name in paths.items():
+            text = text.replace(f"/path/to/{placeholder}", str(home / name))
+        assert "/path/to" not in text.partition("\n")[2]
+        path.write_text(text)
+
+
+def test_but_for_the_placeholders_hybrid_has_no_finding(project: Path, tmp_path: Path) -> None:
+    with_paths(project, tmp_path / "home")
+    assert [
+        one.to_text() for one in load_bundle(project / "configs", environ={}).report if one.severity != "note"
+    ] == []
+
+
+def test_but_for_the_placeholders_one_step_off_has_no_finding(project: Path, tmp_path: Path) -> None:
+    with_paths(project, tmp_path / "home")
+    base, hosts = project / "configs" / "base.conf", project / "configs" / "hosts.conf"
+    text = base.read_text().replace("work_mode=hybrid", "# hybrid").replace("=verl_hybrid", "=verl_one_step_off")
+    text = text.replace("# work_mode=", "work_mode=").replace("# infer_config_name=", "infer_config_name=")
+    base.write_text(text)
+    hosts.write_text(hosts.read_text().replace("127.0.0.1", "# 127.0.0.1").replace("# 192.0.2", "192.0.2"))
+    assert [
+        one.to_text() for one in load_bundle(project / "configs", environ={}).report if one.severity != "note"
+    ] == []
 
 
 def test_the_scripts_are_those_of_the_repository(project: Path) -> None:

@@ -108,7 +108,7 @@ def load_bundle(
         hosts_path: hosts.conf, where it is not beside base.conf.
         base_path: base.conf, where it is not below `path`.
     """
-    folder = Path(base_path).parent if base_path else set_of(path) or naming_set(path) or Path(path).parent
+    folder = Path(base_path).parent if base_path else set_of(path) or naming_set(path) or _own_folder(Path(path))
     findings: list[Finding] = []
     host_file = _read(hosts_path or folder / hosts.NAME, read_hosts, named=hosts_path is not None)
     base_file = _read(base_path or folder / base_conf.NAME, read_base, named=base_path is not None)
@@ -155,7 +155,11 @@ def _reported(bundle: Bundle, findings: list[Finding]) -> Bundle:
         key = "train_config_name"
         findings.append(_at(base.place(key), cluster_pages.OTHER_FORMAT, key, message, hint))
     one = bundle.hosts or base
-    if one and not (bundle.hosts and base):
+    if not one:
+        message = "there is neither a hosts.conf nor a base.conf"
+        hint = "name the folder that holds them; agentic-rl init instances DIR writes both"
+        findings.append(_at(Place(str(bundle.folder)), cluster_pages.NO_SET, "", message, hint))
+    elif not (bundle.hosts and base):
         other = base_conf.NAME if bundle.hosts else hosts.NAME
         message = f"there is no {other} beside it, so that the two are not compared"
         findings.append(_at(Place(one.file, 1, 1), cluster_pages.ALONE, "", message, ""))
@@ -174,7 +178,7 @@ def _reported(bundle: Bundle, findings: list[Finding]) -> Bundle:
 def _relations(bundle: Bundle) -> Iterator[Finding]:
     for one, problem in run(RULES, _facts(bundle)):
         place, key = _place(bundle, problem)
-        finding = _at(place, one.page, key, problem.message, problem.hint)
+        finding = _at(place, one.page, key, problem.message + _brought(bundle, problem), problem.hint)
         yield replace(finding, severity=problem.severity or finding.severity)
 
 
@@ -214,15 +218,21 @@ def _place(bundle: Bundle, problem: Problem) -> tuple[Place, str]:
 
 def _place_in(train: Loaded, key: str) -> Place:
     """Where a key of the training YAML stands, else its section; the first line where neither is written."""
-    source = train.sources.get(key, "file")
-    if source != "file":
-        return Place(source)
+    place_of = train.composed.place_of if train.composed else train.document.places.get
     while key:
-        place = train.document.places.get(key)
+        place = place_of(key)
         if place:
             return place
         key = key.rpartition(".")[0]
     return Place(train.document.file, 1, 1)
+
+
+def _brought(bundle: Bundle, problem: Problem) -> str:
+    """Which template a value is from, if it is from one."""
+    part, _, key = problem.key.partition(".")
+    composed = bundle.train.composed if bundle.train and part == "train" else None
+    origin = composed.origins.get(key) if composed else None
+    return f" (from the template {origin.name})" if origin and origin.kind == "template" else ""
 
 
 def _at(place: Place, page: Page, key: str, message: str, hint: str) -> Finding:
@@ -231,6 +241,10 @@ def _at(place: Place, page: Page, key: str, message: str, hint: str) -> Finding:
 
 def _same(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _own_folder(path: Path) -> Path:
+    return path if _is_folder(path) else path.parent
 
 
 def _is_file(path: Path) -> bool:

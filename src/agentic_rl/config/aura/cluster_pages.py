@@ -164,6 +164,13 @@ UNUSED_PD = describe(
     "note",
     "`kv_backend` carries the cache from prefill to decode instances, so without `pd_mode: 1` it is not used.",
 )
+NO_SET = describe(
+    "ARL641",
+    "No hosts.conf and no base.conf",
+    "error",
+    "A set of files is known by its hosts.conf and its base.conf; in this folder there is neither. The YAML files are "
+    "found through the names in base.conf.",
+)
 NOT_FOUND = describe(
     "ARL642",
     "Configuration that base.conf names is not there",
