@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 
 from agentic_rl.rollout.gateway.faults import ApiError
 
@@ -22,19 +21,19 @@ class Json(JSONResponse):
         return json.dumps(content, separators=(",", ":")).encode()
 
 
-class ErrorBody(BaseModel):
-    """What is wrong."""
-
-    message: str
-    type: str
-    param: str | None = None
-    code: str | None = None
-
-
-class ErrorAnswer(BaseModel):
-    """An error in OpenAI's form."""
-
-    error: ErrorBody
+_TEXT_OR_NOT = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+_ERROR = {
+    "type": "object",
+    "required": ["message", "type"],
+    "properties": {
+        "message": {"type": "string"},
+        "type": {"type": "string"},
+        "param": _TEXT_OR_NOT,
+        "code": _TEXT_OR_NOT,
+    },
+}
+_SCHEMA = {"type": "object", "required": ["error"], "properties": {"error": _ERROR}}
+"""An error in OpenAI's form, whatever else a route answers with."""
 
 
 def refusal(error: ApiError, headers: Mapping[str, str] | None = None) -> Json:
@@ -54,7 +53,8 @@ def event(name: str, data: Mapping[str, Any]) -> bytes:
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How a route documents the errors that it answers with; those that every route may give are added."""
-    return {status: {"model": ErrorAnswer, "description": _MEANINGS[status]} for status in (*statuses, *_OF_EVERY)}
+    content = {"application/json": {"schema": _SCHEMA}}
+    return {status: {"description": _MEANINGS[status], "content": content} for status in (*statuses, *_OF_EVERY)}
 
 
 _MEANINGS = {

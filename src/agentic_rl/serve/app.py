@@ -91,4 +91,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
     message = str(error.detail)
     if error.status_code == 404:
         message = f"{request.url.path[:_SHOWN]} is not served; /docs lists what is"
-    return refusal(ApiError(error.status_code, message, code="http"), error.headers)
+    headers = dict(error.headers or {})
+    route = getattr(request.scope.get("route"), "path", "")
+    if error.status_code == 405 and (methods := request.app.openapi()["paths"].get(route)):
+        headers["Allow"] = ", ".join(sorted(method.upper() for method in methods))  # of all routes of the path
+    return refusal(ApiError(error.status_code, message, code="http"), headers)

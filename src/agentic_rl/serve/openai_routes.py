@@ -19,11 +19,11 @@ _PASSED_ON = ("x-request-id",)
 
 def _body(example: dict[str, Any], **properties: Any) -> dict[str, Any]:
     shared = {
-        "model": {"type": "string", "description": "The name of an inference instance."},
-        "stream": {"type": "boolean", "default": False},
+        "model": {"type": ["string", "null"], "description": "An inference instance; may be left out where there is one."},
+        "stream": {"type": ["boolean", "null"], "default": False},
         **properties,
     }
-    schema = {"type": "object", "required": ["model"], "properties": shared, "example": example}
+    schema = {"type": "object", "properties": shared, "example": example}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
@@ -34,7 +34,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     },
     "default": {"description": "The model server's own answer."},
 }
-_MESSAGES = {"type": "array", "items": {"type": "object"}, "description": "The conversation."}
+_MESSAGES = {"description": "The conversation."}
 _CHAT = {"model": "NAME", "messages": [{"role": "user", "content": "Hello"}]}
 
 
@@ -73,6 +73,8 @@ async def _relayed(request: Request, path: str) -> Response:
     content = await request.body()
     body = read_object(content)
     upstream = chosen(request.app.state.upstreams, body.get("model"))
+    if not isinstance(body.get("stream"), bool | None):
+        raise InvalidError("stream has to be true or false", param="stream")
     if body.get("model") != upstream.infer.model:
         content = json.dumps({**body, "model": upstream.infer.model}).encode()
     headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
