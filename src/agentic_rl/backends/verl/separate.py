@@ -18,6 +18,7 @@ MINI_BATCH = "actor_rollout_ref.actor.ppo_mini_batch_size"
 ROLLOUT = "actor_rollout_ref.rollout"
 ENGINE = f"{ROLLOUT}.checkpoint_engine"
 SEPARATE = "trainer.v1.separate_async"
+HYBRID, SWITCH = "actor_rollout_ref.hybrid_engine", f"{SEPARATE}.hybrid_rollout.enable_switch"
 SYNC_STEP = f"{SEPARATE}.parameter_sync_step"
 WARMUP = f"{SEPARATE}.num_warmup_batches"
 SAMPLER = "trainer.v1.sampler"
@@ -83,11 +84,8 @@ def settings(
     values = changes.values
     values["trainer.v1.trainer_mode"] = MODE
     values["trainer.nnodes"] = training_nodes
-    values["actor_rollout_ref.hybrid_engine"] = False
     values[f"{ROLLOUT}.nnodes"] = inference_nodes
-    if at(native, "actor_rollout_ref.hybrid_engine") and "actor_rollout_ref.hybrid_engine" in written:
-        message = "true would run inference on the devices that train as well; with one_step_off it is false"
-        changes.notes.append(Remark("actor_rollout_ref.hybrid_engine", message, "false"))
+    _lend_no_devices(changes, native, written)
     _take_inference(changes, inference or {})
     _choose_engine(changes, native, written)
     _divide_batch(changes, native, written)
@@ -125,6 +123,15 @@ def _take_inference(changes: Changes, inference: Mapping[str, Any]) -> None:
         if value is not None:
             key = f"{ROLLOUT}.{VLLM_KEYS[name]}" if name in VLLM_KEYS else f"{ROLLOUT}.engine_kwargs.vllm.{name}"
             changes.values[key] = value
+
+
+def _lend_no_devices(changes: Changes, native: Mapping[str, Any], written: Container[str]) -> None:
+    """Those that train never infer."""
+    for key in (HYBRID, SWITCH):
+        changes.values[key] = False
+        if at(native, key) and key in written:
+            message = "true would run inference on the devices that train as well; with one_step_off it is false"
+            changes.notes.append(Remark(key, message, "false"))
 
 
 def _choose_engine(changes: Changes, native: Mapping[str, Any], written: Container[str]) -> None:

@@ -9,9 +9,11 @@ from agentic_rl.backends.verl.inside.names import CHECKPOINT_ENGINE, WEIGHT_CHAN
 from agentic_rl.backends.verl.separate import (
     BATCH,
     ENGINE,
+    HYBRID,
     MINI_BATCH,
     ROLLOUT,
     STRATEGY,
+    SWITCH,
     SYNC_STEP,
     THRESHOLD,
     WARMUP,
@@ -21,7 +23,6 @@ from agentic_rl.backends.verl.separate import (
     settings,
 )
 
-HYBRID = "actor_rollout_ref.hybrid_engine"
 NATIVE: dict[str, Any] = {
     "data": {"train_batch_size": 16},
     "trainer": {
@@ -122,13 +123,21 @@ def test_what_is_no_number_is_left_to_other_rules(value: object) -> None:
 
 
 def test_what_would_let_samples_grow_older_is_said() -> None:
-    keys = (WARMUP, THRESHOLD, STRATEGY, HYBRID)
+    keys = (WARMUP, THRESHOLD, STRATEGY)
     far = {"trainer__v1__separate_async__num_warmup_batches": 3}
-    assert [note.key for note in changed(*keys, **far).notes] == [HYBRID, WARMUP, THRESHOLD, STRATEGY]
+    assert [note.key for note in changed(*keys, **far).notes] == [*keys]
     assert changed(**far).values[WARMUP] == 1
     assert changed(**far).notes == []
     assert changed(trainer__v1__separate_async__num_warmup_batches=0.5).values[WARMUP] == 0.5
     assert changed(trainer__v1__separate_async__num_warmup_batches=0).values[WARMUP] == 0
+
+
+def test_devices_that_train_never_infer() -> None:
+    lending = {SWITCH.replace(".", "__"): True}
+    changes = changed(HYBRID, SWITCH, **lending)
+    assert [note.key for note in changes.notes] == [HYBRID, SWITCH]
+    assert (changes.values[HYBRID], changes.values[SWITCH]) == (False, False)
+    assert changed(**lending).notes == []
 
 
 def test_options_of_vllm_find_their_place() -> None:
