@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Iterator
 from pathlib import Path
 
+from agentic_rl.config.aura.inference import is_inference
 from agentic_rl.config.formats import NAMES, detect
 from agentic_rl.config.source import Document
 
@@ -61,9 +62,9 @@ def why_not(document: Document) -> str:
     """Why a file is none that `check` reads; empty when it is one, also one too broken to be read whole."""
     keys = frozenset(document.tree) or frozenset(_written_keys(document.lines))
     found = detect(keys)
-    if found != "flat":
+    if found == "rlinf":
         return f"{NAMES[found]}, which this version does not read yet"
-    if keys & _OWN or len(keys & _COMMON) > 1:
+    if found == "aura" or is_inference(keys) or keys & _OWN or len(keys & _COMMON) > 1:
         return ""
     return "no configuration: it has none of the keys by which one is known (train_backend, agent_name, ...)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
@@ -116,7 +116,7 @@ class InferenceFile:
         return self.document.places.get(key, Place(self.file, 1, 1))
 
 
-def is_inference(keys: Mapping[str, Any]) -> bool:
+def is_inference(keys: Container[str]) -> bool:
     """Whether the keys of a YAML file are those of an inference YAML."""
     return any(key in keys for key in TELLING)
 
