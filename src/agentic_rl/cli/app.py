@@ -11,7 +11,21 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from agentic_rl.cli import check, data, diff, doctor, explain, init, plan, render, schema, supervise, train, view
+from agentic_rl.cli import (
+    check,
+    data,
+    diff,
+    doctor,
+    explain,
+    init,
+    launch,
+    plan,
+    render,
+    schema,
+    supervise,
+    train,
+    view,
+)
 
 OWN_OPTIONS = ("--help", "--version", "--install-completion", "--show-completion")
 
@@ -55,6 +69,7 @@ def options(
 
 
 app.command("train")(train.train)
+app.command("launch")(launch.launch)
 app.command("supervise")(supervise.supervise)
 app.command("check")(check.check)
 app.command("diff")(diff.diff)

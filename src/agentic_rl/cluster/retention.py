@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentic_rl.backends.errors import TrainingError
 from agentic_rl.backends.run_folder import LOCK, locked
+from agentic_rl.cluster.status import FOLDER
 
 _CHECKPOINTS = r"global_step_\d+|iter_\d+|release"
 _TRACKERS = r"latest_checkpointed_iteration\.txt|latest_wandb_run_id\.txt"
@@ -17,9 +18,10 @@ _RUN = (
     r"failed_batch\.jsonl|tensorboard|\.saving_\d+|\.removing_\d+|\.[0-9a-f]{16}\.tmp"
 )
 _VERL = r"verl\.(metrics|events)\.jsonl|verl\.config\.yaml|agent_loops\.yaml|ray_logs|\.stop|\.processes"
-_CLUSTER = r"nodes"
-OURS = re.compile("|".join((_CHECKPOINTS, _TRACKERS, _RUN, _VERL, _CLUSTER)))
+OURS = re.compile("|".join((_CHECKPOINTS, _TRACKERS, _RUN, _VERL)))
 """Names of what may be removed."""
+_KEPT = (LOCK, FOLDER)
+"""Held by this process, and the status of nodes that may be up already."""
 
 
 class UncleanError(TrainingError):
@@ -58,7 +60,7 @@ def clean(run: Path) -> list[str]:
     if not run.is_dir():
         return []
     with locked(run):
-        names = sorted(entry.name for entry in run.iterdir() if entry.name != LOCK)
+        names = sorted(entry.name for entry in run.iterdir() if entry.name not in _KEPT)
         strangers = [name for name in names if not OURS.fullmatch(name)]
         if strangers:
             shown = ", ".join(strangers[:10]) + (f" and {len(strangers) - 10} more" if len(strangers) > 10 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from agentic_rl.config.load import load
 
 PROGRAM = (sys.executable, "-m", "agentic_rl")
 SCRIPTS = "scripts"
+CONFIGS = "AGENTIC_RL_CONFIGS"
+"""Environment variable: where the start scripts find hosts.conf and base.conf."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,17 @@ def of_set(hosts: Path, base: Path, node: int | None, overrides: Sequence[str], 
     conf, place = _checked(bundle)
     assert bundle.hosts is not None  # noqa: S101 - named, so that it was read
     own = own_node(bundle.hosts, node)
-    command = _start_script(conf.monitor_cmd, base) if conf.monitor_cmd else _launching(hosts, base, node, overrides)
+    given = [*(() if node is None else ("--node", str(node))), *overrides]
+    launching = (*PROGRAM, "launch", "--hosts", str(hosts), "--base", str(base))
+    command = _start_script(conf.monitor_cmd, base) if conf.monitor_cmd else launching
     return _subject(
-        command,
+        (*command, *given),
         place,
         node=own.index,
         report=bundle.report,
         wishes=wishes,
         conf=conf,
+        environment={CONFIGS: str(base.absolute().parent)},
         cleans_here=own.train_master,
     )
 
@@ -111,21 +116,17 @@ def _subject(
     report: Report,
     wishes: Wishes,
     conf: BaseConf | None = None,
+    environment: Mapping[str, str] | None = None,
     cleans_here: bool = True,
 ) -> Subject:
     policy = wishes.policy(conf)
     run = place.path if place else None
     states = (run or Path.cwd()) / FOLDER
-    job = Supervised(command, run, states, node, policy)
+    job = Supervised(command, run, states, environment or {}, node, policy)
     notes = []
     if place and place.save_freq == -1 and policy.max_retries:
         notes.append("warning: save_freq is -1, so nothing is saved and every retry begins with the first step")
     return Subject(job, place, report, wishes.cleans(conf) and cleans_here, notes)
-
-
-def _launching(hosts: Path, base: Path, node: int | None, overrides: Sequence[str]) -> tuple[str, ...]:
-    named = () if node is None else ("--node", str(node))
-    return (*PROGRAM, "launch", "--hosts", str(hosts), "--base", str(base), *named, *overrides)
 
 
 def _start_script(command: str, base: Path) -> tuple[str, ...]:

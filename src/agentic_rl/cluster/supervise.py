@@ -7,7 +7,7 @@ import random
 import re
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class Supervised:
     """The run's folder; None where the job has none."""
     states: Path
     """The folder for the status and the job's log."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of the command, on top of this process's."""
     node: int = 0
     policy: RetryPolicy = field(default_factory=RetryPolicy)
 
@@ -101,7 +103,7 @@ class Supervisor:
 
     def _run_once(self, file: status.StatusFile) -> int:
         """The status of the job, started once."""
-        command = Command(LOG, self._job.command, self._log)
+        command = Command(LOG, self._job.command, self._log, self._job.environment)
         self._child = child = Child(command, binary_output())
         looked = time.monotonic()
         try:
@@ -189,7 +191,7 @@ def supervise(
         OSError: the command can't be run, or status and log can't be written.
     """
     folder = states or (run or Path.cwd()) / status.FOLDER
-    return Supervisor(Supervised(command, run, folder, node, policy), say, draw).run()
+    return Supervisor(Supervised(command, run, folder, node=node, policy=policy), say, draw).run()
 
 
 def last_error(log: Path) -> str:
