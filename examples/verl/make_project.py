@@ -15,15 +15,16 @@ from agentic_rl.config.secure_paths import fix_permissions
 HERE = Path(__file__).parent
 
 
-def make(folder: Path) -> Path:
-    """Write the project into the new folder `folder` and return its configuration's path."""
+def make(folder: Path, template: Path = HERE / "config.yaml") -> Path:
+    """Write the project into the new folder `folder` and return its configuration's path; `template` is that file."""
     projects.create("quickstart", folder)  # tokenizer and data are the quickstart's
     write_model(folder / "model")
     for leftover in ("README.md", "data/demonstrations.parquet"):
         (folder / leftover).unlink()
     shutil.copy(HERE / "agent.py", folder)
     config = folder / "config.yaml"
-    config.write_text((HERE / "config.yaml").read_text().replace("/path/to", str(folder.absolute())))
+    config.write_text(template.read_text().replace("/path/to", str(folder.absolute())))
+    (folder / "log").mkdir()
     fix_permissions([str(folder)])
     return config
 
@@ -36,4 +37,4 @@ def write_model(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(make(Path(sys.argv[1])))
+    print(make(*map(Path, sys.argv[1:])))

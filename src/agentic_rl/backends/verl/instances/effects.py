@@ -102,8 +102,8 @@ def without_effect(
             yield say(f"{parts.kwargs_key}.rollout_config.{name}", message, f"remove {name}")
     for key, why in NOT_READ.items():
         full = f"{conf_key}.{key}"
-        if wrote(full):
-            yield say(full, f"{show(values.get(key))} has no effect: {why}", "", "note")
+        if wrote(full) and values.get(key) is False:
+            yield say(full, f"false has no effect: {why}", "temperature: 0 in infer_service_params", "note")
     if agent is not None:
         yield from _of_agent(parts, agent, say)
     if parts.infer is not None:

@@ -13,6 +13,8 @@ from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 AGENTS: list[Rule] = []
+FILE = "agent_engine_wrapper_path"
+"""The flat format's key for an agent's own file, which agent instances may have as well."""
 
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
 _FAMILY = re.compile(r"(qwen|llama|glm|gemma|mistral|phi|deepseek|internlm|yi|baichuan)[-_ ]?v?(\d+(?:\.\d+)?)?")
@@ -28,7 +30,7 @@ def known_agent(facts: Facts) -> Iterator[Problem]:
     for one in items(facts, "agent_instances"):
         key = f"{one}.{AGENT_LIMITS}.agent_name"
         name = facts.get(key)
-        if not isinstance(name, str) or is_known_agent(name):
+        if not isinstance(name, str) or is_known_agent(name) or facts.get(f"{one}.{AGENT_LIMITS}.{FILE}"):
             continue
         known = known_agents()
         near = get_close_matches(name, known, 1, 0.6)

@@ -160,9 +160,11 @@ def test_what_has_no_effect_is_told(key: str, value: Any) -> None:
 
 
 def test_what_verl_takes_and_never_reads_is_told() -> None:
-    assert said(run(), f"{CONF}.{ROLLOUT}.do_sample") == [
-        "note ARL551 true has no effect: verl's rollouts sample as temperature says; 0 takes the likeliest token"
+    key = f"{CONF}.{ROLLOUT}.do_sample"
+    assert said(run({key: False}), key) == [
+        "note ARL551 false has no effect: verl's rollouts sample as temperature says; 0 takes the likeliest token"
     ]
+    assert said(run({key: True}), key) == []
 
 
 def test_an_inference_instance_is_not_asked_while_verl_trains() -> None:
