@@ -26,18 +26,17 @@ async def call(
         *arguments: what to call it with.
         what: its name in messages.
         seconds: what it may take; `DEFAULT_TIMEOUT` where left out.
-        inline: call a plain function right here, without thread and time-out.
+        inline: it is a plain function to call right here, without thread and time-out.
 
     Raises:
         LateError: it took longer. What runs in a thread can't be stopped: it is left behind.
         EscapedError: it tried to end the program.
     """
-    plain = not inspect.iscoroutinefunction(function)
     try:
-        if inline and plain:
+        if inline:
             return function(*arguments)
         with Deadline(DEFAULT_TIMEOUT.get() if seconds is None else seconds, what):
-            if plain:
+            if not inspect.iscoroutinefunction(function):
                 result = await run_in_thread(partial(function, *arguments), what)
             else:
                 result = function(*arguments)

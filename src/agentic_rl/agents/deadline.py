@@ -40,11 +40,11 @@ class Deadline:
         self.expired = False
 
     def __enter__(self) -> Deadline:
-        task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task(self._loop)
         if task is None:
             raise RuntimeError("a Deadline needs a running task")
         self._task = task
-        self._loop = asyncio.get_running_loop()
         self._handle = self._loop.call_later(self._seconds, self._cancel)
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import math
 from abc import ABC, abstractmethod
@@ -132,7 +133,8 @@ class EnvironmentAgent(Agent):
 
 async def _called(environment: Environment, method: str, *arguments: Any) -> Any:
     function = getattr(environment, method)
-    return await call(function, *arguments, what=f"{type(environment).__name__}.{method}", inline=environment.inline)
+    inline = environment.inline and not inspect.iscoroutinefunction(function)
+    return await call(function, *arguments, what=f"{type(environment).__name__}.{method}", inline=inline)
 
 
 async def _closed(environment: Environment) -> None:

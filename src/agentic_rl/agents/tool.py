@@ -39,7 +39,7 @@ class Tool:
         self.function = function
         self.name = function.__name__
         self.timeout = timeout
-        self._inline = inline
+        self._inline = inline and not inspect.iscoroutinefunction(function)
         self.description, texts = describe(function.__doc__)
         self._arguments = _arguments_model(function, texts)
         self.parameters = _parameters(self._arguments.model_json_schema())

@@ -49,6 +49,7 @@ class AgentRunner:
     ) -> None:
         self._agent = agent
         self._file = user_file(type(agent))
+        self._is_async = inspect.iscoroutinefunction(agent.run)
         self._new_recorder = new_recorder
         self._trajectory_timeout = trajectory_timeout
         self._tool_timeout = tool_timeout
@@ -125,7 +126,7 @@ class AgentRunner:
 
     async def _ran(self, task: Task, recorder: Recorder) -> Any:
         """Await `run`; without `async` it runs in a thread, since it may wait for the gateway, which runs here."""
-        if inspect.iscoroutinefunction(self._agent.run):
+        if self._is_async:
             return await self._agent.run(task, recorder)
         reward: Any = await run_in_thread(partial(self._agent.run, task, recorder), "agent")
         return await reward if inspect.isawaitable(reward) else reward
