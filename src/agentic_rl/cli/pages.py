@@ -27,12 +27,14 @@ def all_pages() -> dict[str, Page]:
     import agentic_rl.config.aura.bundle_rules
     import agentic_rl.config.aura.cluster_pages
     import agentic_rl.config.aura.files
+    import agentic_rl.config.aura.loading
     import agentic_rl.config.batch
     import agentic_rl.config.flat.artifact_registry
     import agentic_rl.config.flat.mindspeed_rules
     import agentic_rl.config.secure_paths
     import agentic_rl.config.verl_native.native_rules
-    import agentic_rl.data.pages  # noqa: F401 - imported for the pages they register
+    import agentic_rl.data.pages
+    import agentic_rl.serve.findings  # noqa: F401 - imported for the pages they register
 
     return dict(sorted(PAGES.items()))
 

@@ -9,7 +9,11 @@ import yaml
 
 from agentic_rl.cli.pages import all_pages
 from agentic_rl.config.rule_examples import example_of
-from provocations import PROVOKED, nothing
+from instances_provocations import PROVOKED as PROVOKED_BY_INSTANCES
+from provocations import PROVOKED as PROVOKED_BY_FLAT
+from provocations import nothing
+
+PROVOKED = {**PROVOKED_BY_FLAT, **PROVOKED_BY_INSTANCES}
 
 NATIVE = Path(__file__).parents[2] / "data" / "verl" / "native_rules.yaml"
 OF_VERL = frozenset(f"ARL{number}" for number in range(510, 550))

@@ -35,7 +35,9 @@ def load_aura(
     loaded.sources = dict(_sources(composed, validated))
     loaded.facts = {} if device_memory is None else {DEVICE_MEMORY: device_memory}
     loaded.report.extend([*composed.findings, *misnamed(environ, lambda: loaded.values)])
-    further = [*validated.findings, *native_key_findings(composed), *template_differences(composed, loaded.values)]
+    said = {one.key for one in validated.findings if one.severity == "error"}
+    native = [one for one in native_key_findings(composed) if one.key not in said]
+    further = [*validated.findings, *native, *template_differences(composed, loaded.values)]
     if files:
         looked_at = look_at_files(validated, composed, environ)
         loaded.checked = looked_at.checked
