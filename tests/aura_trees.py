@@ -178,6 +178,6 @@ def _resolved(node: Any, root: Any) -> Any:
     if isinstance(node, str) and (found := re.fullmatch(r"\$\{([\w.]+)\}", node)):
         target = root
         for part in found[1].split("."):
-            target = target[int(part)] if isinstance(target, list) else target[part]
-        return _resolved(target, root)
+            target = target[int(part)] if isinstance(target, list) else target.get(part, node)
+        return node if isinstance(target, str) and "${" in target else _resolved(target, root)
     return node

@@ -98,6 +98,14 @@ def has_below(facts: Facts, node: str) -> bool:
     return any(key.startswith(f"{node}.") for key in facts.written)
 
 
+def wrote_at(facts: Facts, node: str) -> bool:
+    """Whether somebody wrote `node` or a key below it; what was written counts as read."""
+    found = next((key for key in sorted(facts.written) if key == node or key.startswith(f"{node}.")), None)
+    if found is not None:
+        facts.get(found)
+    return found is not None
+
+
 def _training(facts: Facts, instance: str) -> Training:
     kwargs = f"{instance}.executor_kwargs"
     engine = str(facts.get(f"{kwargs}.train_engine", ""))

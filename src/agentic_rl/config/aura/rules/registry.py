@@ -8,9 +8,10 @@ from typing import Any
 
 from agentic_rl.config.aura.places import ComposedTree
 from agentic_rl.config.aura.rules.agents import AGENTS
-from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes, trainings
+from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes
 from agentic_rl.config.aura.rules.lengths import LENGTHS, VERL_LENGTHS
 from agentic_rl.config.aura.rules.machine import MACHINE, STATE
+from agentic_rl.config.aura.rules.modes import MODES, apart
 from agentic_rl.config.aura.rules.needs import NEEDS
 from agentic_rl.config.aura.rules.services import SERVICES
 from agentic_rl.config.aura.rules.training import TRAINING
@@ -19,11 +20,11 @@ from agentic_rl.config.verl_native.installation import installed
 from agentic_rl.config.verl_native.native_rules import NATIVE_RULES
 from agentic_rl.config.verl_native.registered_names import registered_names
 
-FILE_RULES: list[Rule] = [*SERVICES, *NEEDS, *LENGTHS, *AGENTS, *MACHINE]
+FILE_RULES: list[Rule] = [*SERVICES, *NEEDS, *LENGTHS, *AGENTS, *MODES, *MACHINE]
 """Rules on the whole file, by its keys."""
 _OF_FILES = ("@model", "@train", "@val", "@machine")
-_SHARED_DEVICES = frozenset({"ARL528"})
-"""Rules that hold only where training and inference share devices."""
+_SHARED_DEVICES = frozenset({"ARL528", "ARL231"})
+"""Rules that hold only where training and inference share devices; ARL273 is in the place of ARL231 elsewhere."""
 _ELSEWHERE = frozenset({"ARL531", "ARL546"})
 """Native rules whose matter has rules of its own here: ARL287, and the files."""
 VERL_RULES: list[Rule] = [
@@ -75,18 +76,12 @@ def broken_relations(
     """
     facts = facts_of(values, composed, written_as, (artifacts or {}).get(""))
     yield from _run(FILE_RULES if artifacts is None else STATE, facts, artifacts is not None)
-    apart = _apart(facts)
+    alone = apart(facts)
     for node in native_nodes(facts):
         native = facts.below(node, {**VERL_DEFAULTS, **_verl_facts(), **(artifacts or {}).get(node, {})})
         for rule, problem in _run(VERL_RULES, native, artifacts is not None):
-            if not (node in apart and rule.page.code in _SHARED_DEVICES):
+            if not (node in alone and rule.page.code in _SHARED_DEVICES):
                 yield rule, replace(problem, key=f"{node}.{problem.key}")
-
-
-def _apart(facts: WatchedFacts) -> set[str | None]:
-    """Native configurations whose inference has devices of its own."""
-    modes = {one.native: facts.get(f"{one.instance}.executor_kwargs.cluster_mode") for one in trainings(facts)}
-    return {node for node, mode in modes.items() if mode in ("one_step_off", "fully_async")}
 
 
 def _run(rules: Iterable[Rule], facts: WatchedFacts, of_files: bool) -> Iterator[tuple[Rule, Problem]]:

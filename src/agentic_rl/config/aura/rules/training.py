@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
-from agentic_rl.config.aura.rules.facts import page_of, source, told
+from agentic_rl.config.aura.rules.facts import has_below, page_of, source, told, wrote_at
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.batch_rules import BATCH_RULES
 from agentic_rl.config.flat.device_rules import MODEL_DEVICES, shares
 from agentic_rl.config.flat.nearest import multiples
+from agentic_rl.config.flat.pages import BAD_TEXT
 from agentic_rl.config.flat.rules import RELATIONS
 from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
@@ -34,6 +36,7 @@ _MEGATRON = frozenset(
 """Keys of verl's `megatron` sections that its FSDP configuration does not have."""
 _FSDP = frozenset({"wrap_policy", "reshard_after_forward", "fsdp_size", "forward_prefetch", "offload_policy"})
 """Keys of verl's `fsdp_config` that its Megatron configuration does not have."""
+_TEMPLATES = {"megatron": "ppo_megatron_trainer", "fsdp_config": "ppo_trainer"}
 _SECTIONS = {"megatron": "megatron", "fsdp": "fsdp_config", "fsdp2": "fsdp_config"}
 
 
@@ -52,11 +55,17 @@ def strategy_keys(facts: Facts) -> Iterator[Problem]:
     other = "fsdp_config" if own == "megatron" else "megatron"
     foreign = _FSDP if own == "megatron" else _MEGATRON
     for node in (ACTOR, REF):
-        if any(key.startswith(f"{node}.{other}.") for key in facts.written):
+        if has_below(facts, f"{node}.{other}") and wrote_at(facts, f"{node}.{other}"):
             message = f"settings of {'fsdp' if own == 'megatron' else 'megatron'}, but strategy is {strategy}"
             message += source(facts, f"{ACTOR}.strategy")
             yield Problem(f"{node}.{other}", message, f"remove {other}, or strategy: {_other(own)}")
-        misplaced = sorted({_child(key, f"{node}.{own}") for key in facts.written} & foreign)
+        brought = facts.wrote(f"{ACTOR}.strategy") and any(
+            key.startswith(f"{node}.{other}.") for key in facts.overridden
+        )
+        if brought and node == ACTOR and not wrote_at(facts, f"{node}.{other}"):
+            message = f"{strategy}, but the template has the settings of {_other(own)} (`{other}`)"
+            yield Problem(f"{ACTOR}.strategy", message, f"the template {_TEMPLATES[own]}", "warning")
+        misplaced = sorted(name for name in foreign if wrote_at(facts, f"{node}.{own}.{name}"))
         if misplaced:
             message = f"{', '.join(misplaced)}: {own} has no such keys; strategy is {strategy}"
             yield Problem(f"{node}.{own}", message, f"move them to `{other}:`, with strategy: {_other(own)}")
@@ -66,8 +75,15 @@ def _other(own: str) -> str:
     return "fsdp" if own == "megatron" else "megatron"
 
 
-def _child(key: str, node: str) -> str:
-    return key[len(node) + 1 :].partition(".")[0] if key.startswith(f"{node}.") else ""
+def _class_path(facts: Facts) -> Iterator[Problem]:
+    key = f"{ROLLOUT}.agent.agent_loop_manager_class"
+    path = facts[key]
+    if isinstance(path, str) and not _DOTTED.fullmatch(path):
+        message = f"{show(path)} is no dotted path of a class; it must be package.module.Class"
+        yield Problem(key, message, "leave it out: agents are run by a class of our own")
+
+
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 @rule(TRAINING, "ARL291", "Truncation without a data set class", "error")
@@ -236,4 +252,5 @@ TRAINING += [
     Rule(page_of(RELATIONS, "ARL204"), _mini_batch),
     Rule(page_of(BATCH_RULES, "ARL231"), _filled_up),
     Rule(page_of(MODEL_DEVICES, "ARL271"), _heads),
+    Rule(BAD_TEXT, _class_path),
 ]
