@@ -19,6 +19,7 @@ from agentic_rl.backends import trainer_for
 from agentic_rl.backends.local import devices
 from agentic_rl.config.artifacts import parquet_file
 from agentic_rl.config.aura import inference
+from agentic_rl.config.aura.base_conf import parse_base
 from agentic_rl.config.aura.bundle import load_bundle
 from agentic_rl.config.diagnostics import ConfigError
 from agentic_rl.config.load import Loaded, load
@@ -26,7 +27,6 @@ from agentic_rl.config.secure_paths import walk
 from agentic_rl.data import Wishes, check_files, prepare
 from artifact_doubles import task_rows, write_rows
 from example_tree import write_tree
-from set_facts import BROKEN, TEXTS, codes_of_base, problems
 
 NOBODY = 65534
 TEXT = """\
@@ -210,12 +210,8 @@ def bad_data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
     return codes([*prepared.report, *checked.report, *check_files([file], lambda messages: 9, 8).report])
 
 
-def bad_base_confs(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
-    return {code for text in TEXTS.values() for code in codes_of_base(text)}
-
-
-def bad_sets(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
-    return {code for values in BROKEN.values() for code, _ in problems(values)}
+def later_mode(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
+    return codes(parse_base("work_mode=fully_async\n").findings)
 
 
 def another_vllm(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
@@ -223,10 +219,9 @@ def another_vllm(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
     return codes(inference.parse_inference("vllm_version: 0.22.1\n").findings)
 
 
-def lone_files(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
-    """A base.conf without hosts.conf, which names a file that is not there and one of the flat format."""
-    base = "work_mode=one_step_off\ntrain_config_name=config\ninfer_config_name=none\n"
-    make(home, **{"base.conf": base})
+def odd_sets(home: Path, monkeypatch: pytest.MonkeyPatch) -> Codes:
+    """A base.conf that names a file of the flat format, and a folder that has none."""
+    make(home, **{"base.conf": "work_mode=hybrid\ntrain_config_name=config\n"})
     return codes([*load_bundle(home).report, *load_bundle(home / "data").report])
 
 
@@ -243,9 +238,8 @@ PROVOKED: dict[str, Provocation] = {
     "ARL503": no_device,
     "ARL504": weights_only,
     **{f"ARL{number}": bad_data for number in range(470, 479)},
-    **dict.fromkeys(TEXTS, bad_base_confs),
-    **dict.fromkeys(BROKEN, bad_sets),
+    "ARL614": later_mode,
     "ARL621": another_vllm,
-    **dict.fromkeys(("ARL641", "ARL642", "ARL643", "ARL644"), lone_files),
+    **dict.fromkeys(("ARL641", "ARL643"), odd_sets),
 }
 """Code -> what provokes it and gives back the codes of what was found."""
