@@ -14,7 +14,8 @@ _INTRODUCTION = """\
 
 Every code that `agentic-rl check` and the trainers report. `agentic-rl explain CODE` prints one of these pages.
 Codes are stable: 0xx reading, 1xx single values, 2xx relations between keys, 3xx paths and files, 4xx the content of
-files, 5xx backends, 6xx hosts.conf, base.conf and the YAML files that they belong to.
+files, 5xx backends, 6xx hosts.conf, base.conf and the YAML files that they belong to,
+7xx serve mode.
 """
 
 
@@ -22,6 +23,7 @@ def all_pages() -> dict[str, Page]:
     """Every code with its page, in the order of the codes."""
     import agentic_rl.backends.findings
     import agentic_rl.backends.verl.findings
+    import agentic_rl.backends.verl.instances.findings
     import agentic_rl.config.agent_file
     import agentic_rl.config.artifacts
     import agentic_rl.config.aura.bundle_rules
