@@ -18,6 +18,7 @@ from agentic_rl.config.source import Document
 
 if TYPE_CHECKING:
     from agentic_rl.config.aura.composition import Composed
+    from agentic_rl.config.aura.provenance import Provenance
     from agentic_rl.config.aura.schema import AuraConfig
 
 OTHER_FORMAT = describe(
@@ -109,6 +110,14 @@ class Loaded:
             section, _, name = key.rpartition(".")
             (tree.setdefault(section, {}) if section else tree)[name] = value
         return tree
+
+    def provenance(self) -> list[Provenance]:
+        """Of the instances format: which of file, template and documentation gives each documented key its value."""
+        if self.composed is None:
+            return []
+        from agentic_rl.config.aura.provenance import provenance
+
+        return provenance(self.composed, self.values, self.written_as)
 
     def fix_permissions(self) -> list[str]:
         """Give the configuration's file and the paths that it names the modes 750 and 640; one line for each change."""

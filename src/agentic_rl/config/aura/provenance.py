@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from agentic_rl.config.aura.composition import Composed, Origin
@@ -28,6 +28,11 @@ class Provenance:
     """`file`, `command line`, `environment`, `template NAME` or `documented default`."""
     documented: Any = None
     """The documented default, where a template has another value."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; `documented` where a template differs."""
+        own = {"key": self.key, "value": self.value, "source": self.source}
+        return own if self.documented is None else {**own, "documented": self.documented}
 
     def to_text(self) -> str:
         """`key: value  (source)`."""
@@ -55,11 +60,6 @@ def template_differences(composed: Composed, values: Mapping[str, Any]) -> list[
             TEMPLATE_DIFFERS, origin.key, f"{origin.name} has other values than the documentation: {told}{more}"
         )
     return findings.items
-
-
-def to_dicts(several: list[Provenance]) -> list[dict[str, Any]]:
-    """The JSON form."""
-    return [{name: value for name, value in asdict(one).items() if value is not None} for one in several]
 
 
 def _provenance(composed: Composed, values: Mapping[str, Any], written_as: Mapping[str, str]) -> Iterator[Provenance]:
