@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -10,7 +11,14 @@ from agentic_rl.cli.arguments import ConfigPath, Overrides
 from agentic_rl.cli.session import failures_reported, print_findings, trainer_of
 
 
-def train(config_path: ConfigPath, overrides: Overrides = None) -> None:
+def train(
+    config_path: ConfigPath,
+    overrides: Overrides = None,
+    *,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="In serve mode: ask nobody for a token, whatever the host.")
+    ] = False,
+) -> None:
     """Check the file, then train with its backend; of the instances format, run its jobs or serve its instances."""
     from agentic_rl.config.formats import detect
     from agentic_rl.config.load import read_document
@@ -18,12 +26,12 @@ def train(config_path: ConfigPath, overrides: Overrides = None) -> None:
     with failures_reported():
         document, _ = read_document(config_path, files=False)
         if detect(document.tree) == "aura":
-            raise typer.Exit(_run_instances(config_path, overrides or []))
+            raise typer.Exit(_run_instances(config_path, overrides or [], insecure=insecure))
         result = trainer_of(config_path, overrides).fit()
     raise typer.Exit(result.exit_status)
 
 
-def _run_instances(path: Path, overrides: list[str]) -> int:
+def _run_instances(path: Path, overrides: list[str], *, insecure: bool) -> int:
     """Do what `agentic_ai.mode` says; the exit status."""
     from agentic_rl.config.diagnostics import ConfigError
     from agentic_rl.config.load import load
@@ -36,7 +44,7 @@ def _run_instances(path: Path, overrides: list[str]) -> int:
     if loaded.require_aura().agentic_ai.mode == "serve":
         from agentic_rl import serve
 
-        return serve.run(loaded, overrides)
+        return serve.run(loaded, overrides, insecure=insecure)
     from agentic_rl.cluster.direct import run_direct
 
     return run_direct(loaded, overrides)

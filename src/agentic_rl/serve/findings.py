@@ -77,6 +77,12 @@ NO_SERVICE = describe(
     "`infer_service_params.model` names the inference instance that an agent talks to. It may be left out where there "
     "is one only.",
 )
+LOG_REFUSED = describe(
+    "ARL710",
+    "log can't be written",
+    "error",
+    "The service writes serve.log, the outputs of jobs and its token into `agentic_ai.log_dir`.",
+)
 
 
 def finding(page: Page, key: str, message: str, hint: str = "") -> Finding:

@@ -19,7 +19,10 @@ _PASSED_ON = ("x-request-id",)
 
 def _body(example: dict[str, Any], **properties: Any) -> dict[str, Any]:
     shared = {
-        "model": {"type": ["string", "null"], "description": "An inference instance; may be left out where there is one."},
+        "model": {
+            "type": ["string", "null"],
+            "description": "An inference instance; left out: the only one.",
+        },
         "stream": {"type": ["boolean", "null"], "default": False},
         **properties,
     }

@@ -20,7 +20,7 @@ from agentic_rl.serve.agents.pool import AgentPool
 from agentic_rl.serve.app import application
 from agentic_rl.serve.boundary import Boundary, Limits
 from agentic_rl.serve.executors import Executors
-from agentic_rl.serve.findings import ADDRESS_TAKEN, NO_TOKEN, error, finding
+from agentic_rl.serve.findings import ADDRESS_TAKEN, LOG_REFUSED, NO_TOKEN, error, finding
 from agentic_rl.serve.jobs import Jobs, command_for
 from agentic_rl.serve.logs import log_to
 from agentic_rl.serve.metrics import Metrics
@@ -38,10 +38,13 @@ def run_service(settings: Settings, *, insecure: bool = False, environ: Mapping[
     """Serve until SIGTERM or SIGINT; the exit status.
 
     Raises:
-        ConfigError: the address, the token, an agent, a model server or an executor can't be had.
-        OSError: the log can't be written.
+        ConfigError: the log, the address, the token, an agent, a model server or an executor can't be had.
     """
-    log_to(settings.log_dir, settings.log_level)
+    try:
+        log_to(settings.log_dir, settings.log_level)
+    except OSError as problem:
+        message = f"{problem.filename or settings.log_dir} can't be written: {problem.strerror or problem}"
+        raise error(LOG_REFUSED, "agentic_ai.log_dir", message, "name a folder that you may write to") from None
     access = access_on(settings.host, settings.log_dir, os.environ if environ is None else environ, insecure=insecure)
     with listening(settings.host, settings.port) as bound:
         _tell(settings, access, bound)

@@ -41,6 +41,7 @@ class ThreadExecutor:
 
     def __init__(self, instance: AgentInstance, number: int = 0) -> None:
         self._room = AgentRoom(instance, number)
+        self._running = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"agents {instance.name}", daemon=True)
         self._thread.start()
@@ -55,13 +56,19 @@ class ThreadExecutor:
                 here.call_soon_threadsafe(events.put_nowait, event)
 
         run = self._start(self._room.invoke(call, emit))
+        self._running += 1
         run.add_done_callback(lambda _: emit(None))
         try:
             while (event := await events.get()) is not None:
                 yield event
             await asyncio.wrap_future(run)
         finally:
+            self._running -= 1
             run.cancel()
+
+    def running(self) -> int:
+        """How many runs go on."""
+        return self._running
 
     async def close(self) -> None:
         """End what runs, and free what is held."""

@@ -42,6 +42,10 @@ class AgentActor:
         except ApiError as error:
             yield error.status, error.message, error.param, error.code
 
+    async def running(self) -> int:
+        """How many runs go on."""
+        return self._executor.running() if self._executor is not None else 0
+
     async def close(self) -> None:
         """End what runs."""
         if self._executor is not None:
@@ -75,6 +79,10 @@ class RayExecutor:
         finally:
             if not ended:
                 self._ray.cancel(stream)
+
+    async def running(self) -> int:
+        """How many runs go on."""
+        return int(await self._handle.running.remote())
 
     async def close(self) -> None:
         """End the actor, once what it holds is freed."""
