@@ -29,13 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _train(config: str, instance: str, overrides: Sequence[str]) -> int:
     from agentic_rl.backends import trainer_for
     from agentic_rl.backends.errors import TrainingError
-    from agentic_rl.config.diagnostics import ConfigError
+    from agentic_rl.config.diagnostics import ConfigError, Report
     from agentic_rl.config.load import load
 
     try:
         loaded = load(config, overrides)
         logging.basicConfig(level=loaded.require_aura().agentic_ai.log_level, format=_FORMAT, stream=sys.stderr)
-        return trainer_for(loaded, instance).fit().exit_status
+        trainer = trainer_for(loaded, instance)
+        report = Report(trainer.check().findings, loaded.report.sources)
+        if report.findings and report.verdict != "error":  # with an error `fit` raises the whole of it
+            print(report.to_text(), file=sys.stderr)
+        return trainer.fit().exit_status
     except ConfigError as error:
         print(error, file=sys.stderr)
     except TrainingError as error:

@@ -15,6 +15,7 @@ import agentic_rl.config.load
 from agentic_rl.backends.base import TrainResult
 from agentic_rl.backends.errors import TrainingError
 from agentic_rl.cluster import entrypoint
+from agentic_rl.config.diagnostics import Finding, Report
 from agentic_rl.config.load import load
 from agentic_rl.config.loaded import Loaded
 
@@ -22,6 +23,9 @@ from agentic_rl.config.loaded import Loaded
 class FakeTrainer:
     def __init__(self, loaded: Loaded, instance: str) -> None:
         self.loaded, self.instance = loaded, instance
+
+    def check(self) -> Report:
+        return Report([Finding("ARL551", "note", "verl_conf", "told by the trainer")])
 
     def fit(self) -> TrainResult:
         project = self.loaded.require_aura().verl_conf

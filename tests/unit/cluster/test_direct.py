@@ -99,6 +99,7 @@ def test_log_level_is_that_of_the_messages(tmp_path: Path, level: str, told: boo
     text = log(tmp_path, "A")
     assert ("INFO agentic_rl.some: told" in text) == told
     assert "WARNING agentic_rl.some: warned" in text
+    assert "note ARL551 verl_conf: told by the trainer" in text
     assert f"levels {level} {level}" in text
 
 
