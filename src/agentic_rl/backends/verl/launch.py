@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentic_rl.backends.errors import StopRequestedError, TrainingError
+from agentic_rl.backends.errors import NativeConfigError, StopRequestedError, TrainingError
 from agentic_rl.backends.interrupts import Interrupts
 from agentic_rl.backends.verl.cluster import Cluster, connected
 from agentic_rl.backends.verl.demand import Demand
 from agentic_rl.backends.verl.inside.job import JobOptions
+from agentic_rl.backends.verl.inside.names import TRAINERS
 from agentic_rl.backends.verl.messages import explained
 from agentic_rl.backends.verl.reports import Reports
 from agentic_rl.backends.verl.supervision import GRACE, WAIT_SECONDS, Watch, dead_actors
@@ -44,9 +45,11 @@ def run(job: Job, reports: Reports, interrupts: Interrupts, grace: float = GRACE
     """Run `job` to its end; for `grace` seconds it may fail by itself after one of its processes died.
 
     Raises:
+        NativeConfigError: agents do not run in the trainer mode.
         StopRequestedError: it was stopped, after the last whole step or before the first.
         TrainingError: it failed; the message has the first cause.
     """
+    _require_mode(job.native["trainer"]["v1"]["trainer_mode"])
     with connected(job.demand, os.environ) as cluster, _logs_kept(cluster, job.folder / LOGS):
         runner = _runner(cluster.ray, job)  # Ray ends an actor to which nothing refers any more
         reference = runner.run.remote(dict(job.native), dataclasses.asdict(job.options))
@@ -61,6 +64,13 @@ def run(job: Job, reports: Reports, interrupts: Interrupts, grace: float = GRACE
             watch.started = reports.started
             _pass_stop_on(interrupts, job.options, started=reports.started)
             watch.check()
+
+
+def _require_mode(mode: str) -> None:
+    if mode not in TRAINERS:
+        raise NativeConfigError(
+            f"trainer.v1.trainer_mode is {mode}, in which agents do not run", f"write {' or '.join(TRAINERS)}"
+        )
 
 
 def _runner(ray: Any, job: Job) -> Any:

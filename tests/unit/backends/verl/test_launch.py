@@ -32,6 +32,10 @@ OURS = [
 Run = Callable[..., Reports]
 
 
+def native(mode: str = "sync") -> dict[str, Any]:
+    return {"text": "x", "trainer": {"v1": {"trainer_mode": mode}}}
+
+
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     with connected(DEMAND, {}) as cluster:
@@ -51,7 +55,7 @@ def run(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
         monkeypatch.setattr(launch, "_TaskRunner", Runner)
         options = JobOptions(0.5, 1, stepwise=False, stop_file=str(tmp_path / ".stop"), events=str(tmp_path / "events"))
-        job = Job({"text": "x"}, options, DEMAND, {"OF_THE_JOB": "1"}, tmp_path, limit)
+        job = Job(native(), options, DEMAND, {"OF_THE_JOB": "1"}, tmp_path, limit)
         interrupts = Interrupts()
         interrupts.requested = stop
         reports = Reports(tmp_path / "metrics", tmp_path / "events", Listeners([]))
@@ -62,14 +66,24 @@ def run(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_a_job_gets_its_configuration_and_its_last_report_arrives(run: Run) -> None:
-    def work(ray: Any, native: dict[str, Any], options: dict[str, Any]) -> None:
-        assert native == {"text": "x"}
+    expected = native()
+
+    def work(ray: Any, given: dict[str, Any], options: dict[str, Any]) -> None:
+        assert given == expected
         assert os.environ["OF_THE_JOB"] == "1"
         with open(options["events"].replace("events", "metrics"), "w") as file:  # noqa: PTH123
             file.write('{"step": 4, "data": {"actor/lr": 0.5}}\n')
 
     reports = run(work)
     assert (reports.step, reports.newest) == (4, {"policy/lr": 0.5})
+
+
+def test_a_mode_in_which_agents_do_not_run_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    options = JobOptions(0.5, 1, stepwise=False, stop_file="", events="")
+    job = Job(native("colocate_async"), options, Demand("cpu", 1, 2), {}, tmp_path, 60)
+    with pytest.raises(errors.NativeConfigError, match="trainer_mode is colocate_async") as caught:
+        launch.run(job, Reports(tmp_path / "metrics", tmp_path / "events", Listeners([])), Interrupts())
+    assert caught.value.hint == "write sync or separate_async"
 
 
 @pytest.mark.parametrize("where", ["call", "constructor"])

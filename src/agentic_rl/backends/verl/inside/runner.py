@@ -10,7 +10,6 @@ from verl.trainer.main_ppo import TaskRunnerV1
 
 import agentic_rl.backends.verl.inside.separate_trainer
 import agentic_rl.backends.verl.inside.trainer  # noqa: F401 - both register themselves with verl
-from agentic_rl.backends.errors import NativeConfigError
 from agentic_rl.backends.verl.inside.names import TRAINER, TRAINERS
 
 
@@ -18,19 +17,15 @@ def run(config: Mapping[str, Any], job: Mapping[str, Any]) -> None:
     """Run the job to its end.
 
     Args:
-        config: verl's complete configuration, resolved.
+        config: verl's complete configuration, resolved; its trainer mode is one of `TRAINERS`.
         job: `JobOptions` as a dictionary.
 
     Raises:
-        NativeConfigError: agents do not run in the trainer mode.
         StopRequestedError: the job was asked to stop; what it had reached is saved.
         TrainingError: the job failed by a rule of ours.
         Exception: what verl raised.
     """
     native = OmegaConf.create(dict(config))
-    mode = native.trainer.v1.trainer_mode
-    if mode not in TRAINERS:
-        raise NativeConfigError(f"trainer.v1.trainer_mode is {mode}", f"{' or '.join(TRAINERS)}: agents run in these")
-    native.trainer.v1.trainer_mode = TRAINERS[mode]
+    native.trainer.v1.trainer_mode = TRAINERS[native.trainer.v1.trainer_mode]
     native.trainer.v1[TRAINER] = dict(job)
     TaskRunnerV1.__ray_metadata__.modified_class().run(native)

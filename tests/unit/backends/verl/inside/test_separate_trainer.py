@@ -19,8 +19,8 @@ from omegaconf import OmegaConf
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.v1 import PPOTrainerSeparateAsync, get_trainer_cls, trainer_separate_async
 
-from agentic_rl.backends.errors import FailedRolloutsError, NativeConfigError, StaleSamplesError, WeightTransferError
-from agentic_rl.backends.verl.inside import batch_fields, runner
+from agentic_rl.backends.errors import FailedRolloutsError, StaleSamplesError, WeightTransferError
+from agentic_rl.backends.verl.inside import batch_fields
 from agentic_rl.backends.verl.inside.measures import summary_of_strangers
 from agentic_rl.backends.verl.inside.names import SEPARATE_TRAINER, TRAINER
 from agentic_rl.backends.verl.inside.separate_trainer import SeparateAgenticTrainer
@@ -185,10 +185,3 @@ def test_verls_message_that_can_not_be_logged_is_not(trainer: Apart, monkeypatch
         assert logger.level == logging.INFO
     finally:
         logger.setLevel(before)
-
-
-def test_a_mode_in_which_agents_do_not_run_is_refused() -> None:
-    native = {"trainer": {"v1": {"trainer_mode": "colocate_async"}}}
-    with pytest.raises(NativeConfigError, match="trainer_mode is colocate_async") as caught:
-        runner.run(native, {})
-    assert caught.value.hint == "sync or separate_async: agents run in these"
