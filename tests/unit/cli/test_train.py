@@ -26,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, list[str]]]:
     calls = []
 
     def named(name: str, status: int) -> object:
-        def run(loaded: Loaded, overrides: Sequence[str]) -> int:
+        def run(loaded: Loaded, overrides: Sequence[str], **options: bool) -> int:
             calls.append((name, loaded.require_aura().agentic_ai.mode, list(overrides)))
             return status
 
