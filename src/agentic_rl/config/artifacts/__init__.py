@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentic_rl.config.artifacts import checkpoints, machine, megatron, mindspeed_data, model, tasks
+from agentic_rl.config.artifacts import checkpoints, machine, megatron, mindspeed_data, model, searching, tasks
 from agentic_rl.config.artifacts.repeated import Repeated
 from agentic_rl.config.artifacts.result import Artifacts, Reader, Request
 from agentic_rl.config.secure_paths import CheckedPath
@@ -19,6 +19,7 @@ READERS: tuple[Reader, ...] = (
     megatron.read,
     checkpoints.read,
     machine.read,
+    searching.read,
 )
 """Each reads one kind of file, in this order; a later one finds the facts of those before it in its request."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentic_rl.config.artifacts.folder import Folder
@@ -14,6 +15,7 @@ from agentic_rl.config.artifacts.pages import (
     FORGETFUL_TEMPLATE,
     NO_SWITCH,
     NO_TEMPLATE,
+    OTHER_PARSER,
     TOOLLESS_TEMPLATE,
     finding,
 )
@@ -26,6 +28,13 @@ MAX_TEMPLATE = 1 << 20
 _TAKE = "take the template of the instruction-tuned model"
 _RENDERING = "use a template that renders tool messages"
 _KEEPING = "nothing, if questions come once a rollout; otherwise a template that keeps the <think> blocks saves samples"
+PARSER = "tool_parser"
+_SIGNS = {
+    "qwen3_coder": ("<function=", "<parameter="),
+    "hermes": ("<tool_call>", '"arguments"'),
+    "llama3_json": ('{"name": "', '"parameters": '),
+}
+"""What a template that writes calls in a format has in its text; the first one that fits."""
 SWITCH = "enable_thinking"
 """The key of the configuration, and the variable of templates that have the switch."""
 _THINKS = "think"
@@ -36,38 +45,56 @@ _GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")
 """A tag that transformers adds to Jinja."""
 
 
+@dataclass(frozen=True)
+class TemplateUse:
+    """What a run wants of the template."""
+
+    tools: bool
+    """The agent has tools."""
+    needed: bool
+    """Rollouts are our own, which can't do without."""
+    thinking: bool | None
+    """Whether the policy is to think; None: as the template has it."""
+    asks_again: bool
+    """A further question may come in a rollout."""
+    tool_parser: str = "auto"
+
+
 def check_template(
     folder: Folder,
     config: Mapping[str, Any],
     files: Mapping[str, int],
     key: str,
-    *,
-    tools: bool,
-    needed: bool,
-    thinking: bool | None,
-    asks_again: bool,
+    use: TemplateUse,
 ) -> list[Finding]:
     """What is wrong with the template: that of its own file wins over that of `tokenizer_config.json`.
 
-    What only rendering can tell is looked at where it matters: for an agent with `tools`, and for a policy that may
-    think, as `thinking` says, in our own rollouts, for which the template is `needed`. With `asks_again` a further
-    question may come in a rollout.
+    What only rendering can tell is looked at where it matters: for an agent with tools, and for a policy that may
+    think.
     """
     try:
-        name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=tools))
+        name, text = (FILE, _of_file(folder)) if FILE in files else (CONFIG, _of_config(config, tools=use.tools))
         if text is None:
             message = f"{folder.path} has no chat template, neither in {CONFIG} nor in {FILE}"
-            return [finding(NO_TEMPLATE, key, message, _TAKE, None if needed else "warning")]
+            return [finding(NO_TEMPLATE, key, message, _TAKE, None if use.needed else "warning")]
         _check_text(text)
     except (NotUsableError, OSError) as error:
         return [finding(BAD_TEMPLATE, key, f"the chat template of {folder.path} {error}", _TAKE)]
     path = f"{folder.path}/{name}"
-    findings = _check_tools(text, config, path, key) if tools else []
-    if not needed:
+    findings = _check_tools(text, config, path, key) if use.tools else []
+    if not use.needed:
         return findings
-    if thinking is not False and _THINKS in text:
-        findings = findings or _check_history(text, config, path, key, asks_again=asks_again)
-    return [*findings, *_check_switch(text, path, thinking)]
+    if use.thinking is not False and _THINKS in text:
+        findings = findings or _check_history(text, config, path, key, asks_again=use.asks_again)
+    return [*findings, *_check_switch(text, path, use.thinking), *_check_parser(text, path, use)]
+
+
+def _check_parser(text: str, path: str, use: TemplateUse) -> list[Finding]:
+    shown = next((name for name, signs in _SIGNS.items() if all(sign in text for sign in signs)), None)
+    if not use.tools or shown is None or use.tool_parser in ("auto", shown):
+        return []
+    message = f"{use.tool_parser}, but the chat template in {path} writes calls as {shown}"
+    return [finding(OTHER_PARSER, PARSER, message, f"{PARSER}: auto")]
 
 
 def _check_switch(text: str, path: str, thinking: bool | None) -> list[Finding]:

@@ -6,9 +6,10 @@ import contextlib
 import re
 from collections.abc import Mapping
 
+from agentic_rl.config.agent_file.questions import asks_once
 from agentic_rl.config.agent_file.reading import MAX_BYTES as MAX_AGENT_BYTES
 from agentic_rl.config.agent_names import BUILTIN_THAT_ASK_ONCE, BUILTIN_WITH_TOOLS
-from agentic_rl.config.artifacts.chat_template import SWITCH, check_template
+from agentic_rl.config.artifacts.chat_template import SWITCH, TemplateUse, check_template
 from agentic_rl.config.artifacts.folder import Folder
 from agentic_rl.config.artifacts.model_config import read_config
 from agentic_rl.config.artifacts.pages import NO_FOLDER, finding
@@ -57,23 +58,23 @@ def _template(folder: Folder, files: Mapping[str, int], request: Request, *, nee
     if isinstance(config, Finding):
         return [config]
     tools, thinking = _has_tools(request), request.values.get(SWITCH)
-    return check_template(
-        folder, config, files, KEY, tools=tools, needed=needed, thinking=thinking, asks_again=_asks_again(request)
-    )
+    use = TemplateUse(tools, needed, thinking, _asks_again(request), str(request.values.get("tool_parser", "auto")))
+    return check_template(folder, config, files, KEY, use)
 
 
 def _asks_again(request: Request) -> bool:
-    """Whether a rollout may put a further question to the policy; a user's own agent may."""
+    """Whether a rollout may put a further question to the policy; a user's own agent may, unless its text says no."""
     if request.values.get("max_steps") == 1:
         return False
-    return AGENT_FILE in request.checked or request.values.get("agent_name") not in BUILTIN_THAT_ASK_ONCE
+    if AGENT_FILE in request.checked:
+        return not asks_once(request.checked[AGENT_FILE].path)
+    return request.values.get("agent_name") not in BUILTIN_THAT_ASK_ONCE
 
 
 def _has_tools(request: Request) -> bool:
     """Whether the agent has tools, as far as its text tells."""
-    agent = request.checked.get(AGENT_FILE)
-    if agent is None:
+    if AGENT_FILE not in request.checked:
         return request.values.get("agent_name") in BUILTIN_WITH_TOOLS
-    with contextlib.suppress(OSError), agent.open() as file:
+    with contextlib.suppress(OSError), request.checked[AGENT_FILE].open() as file:
         return _TOOLS.search(file.read(MAX_AGENT_BYTES)) is not None
     return False

@@ -148,6 +148,23 @@ NO_SWITCH = describe(
     "always think have none, and some call it otherwise. Remove the key, or take a model whose template has the "
     "switch. Nothing is said of `false` where the template knows of no thoughts at all.",
 )
+OTHER_PARSER = describe(
+    "ARL447",
+    "Format of tool calls that the chat template does not write",
+    "warning",
+    "`tool_parser` says how calls are read in what the policy writes, and the chat template shows the policy its "
+    "earlier calls, and often how to make them, in another format. A policy that follows its template is then never "
+    "understood: its calls stay text. `auto` takes the template's own format. Name another one only for a model that "
+    "was trained to write calls otherwise than its template prints them.",
+)
+NO_SEARCH = describe(
+    "ARL448",
+    "Nowhere to search",
+    "warning",
+    "`search_r1` searches where the key `search` says: a file of documents, or the address of a retrieval server. "
+    "Without the key it takes the variable `AGENTIC_RL_SEARCH` of the environment that starts the run; in that of "
+    "the check it is not set. With neither, the run stops at its start.",
+)
 FORGETFUL_TEMPLATE = describe(
     "ARL469",
     "Chat template that rewrites the history",
@@ -156,9 +173,10 @@ FORGETFUL_TEMPLATE = describe(
     "and once with another question after them, and the thoughts are not in the text: after a question Qwen3's "
     "template is one of these. The policy is then shown other tokens than it wrote, so one sequence can't hold the "
     "rollout. It is recorded as several segments, each of them a sample: more work for the trainer, and longer prompts "
-    "than `max_prompt_length`. Where only a further question does it, nothing is said of agents that ask once (`math`, "
-    "and any with `max_steps: 1`): they have one segment. Otherwise use a template that keeps what was thought, or let "
-    "the policy not think (`enable_thinking: false`).",
+    "than `max_prompt_length`. Where only a further question does it, nothing is said of agents that ask once: `math`, "
+    "any with `max_steps: 1`, and an agent file that asks in one place, outside loops, or leaves the loop of "
+    "`ToolAgent` as it is. They have one segment. Otherwise use a template that keeps what was thought, or let the "
+    "policy not think (`enable_thinking: false`).",
 )
 
 
