@@ -20,8 +20,9 @@ from agentic_rl.serve.agents.pool import AgentPool
 from agentic_rl.serve.app import application
 from agentic_rl.serve.boundary import Boundary, Limits
 from agentic_rl.serve.jobs import Command, Jobs
+from agentic_rl.serve.listening import listening
 from agentic_rl.serve.metrics import Metrics
-from agentic_rl.serve.service import listening, uvicorn_settings
+from agentic_rl.serve.service import uvicorn_settings
 from agentic_rl.serve.settings import AgentInstance, Infer, Settings, Train
 from agentic_rl.serve.upstreams import Upstream, new_session
 

@@ -20,8 +20,9 @@ from agentic_rl.serve.agents.pool import AgentPool
 from agentic_rl.serve.app import application
 from agentic_rl.serve.boundary import Boundary, Limits
 from agentic_rl.serve.executors import Executors
-from agentic_rl.serve.findings import ADDRESS_TAKEN, LOG_REFUSED, NO_TOKEN, error, finding
+from agentic_rl.serve.findings import LOG_REFUSED, NO_TOKEN, error, finding
 from agentic_rl.serve.jobs import Jobs, command_for
+from agentic_rl.serve.listening import listening
 from agentic_rl.serve.logs import log_to
 from agentic_rl.serve.metrics import Metrics
 from agentic_rl.serve.settings import Settings, Train
@@ -30,7 +31,6 @@ from agentic_rl.serve.upstreams import Upstream, new_session
 _LOGGER = logging.getLogger(__name__)
 DRAIN_SECONDS = 60
 """How long requests may go on after a signal."""
-_BACKLOG = 2048
 _IDLE_SECONDS = 75
 
 
@@ -54,31 +54,6 @@ def run_service(settings: Settings, *, insecure: bool = False, environ: Mapping[
             _LOGGER.info("stopped before everything was up")
             return 130
     return 0
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; the port is taken before anything else is started.
-
-    Raises:
-        ConfigError: it can't be had.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen(_BACKLOG)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as problem:
-        message = f"{host}:{port} can't be listened on: {problem.strerror or problem}"
-        raise error(
-            ADDRESS_TAKEN, "serve_conf.port", message, f"ss -ltnp 'sport = :{port}'  # shows who does"
-        ) from None
-    bound.setblocking(False)
-    return bound
 
 
 class _Service:
