@@ -47,7 +47,7 @@ def supervise(
     from agentic_rl.cluster.subject import Wishes, empty, of_config, of_set
     from agentic_rl.cluster.supervise import Supervisor
 
-    if (config_path is None) == (hosts is None or base is None):
+    if (config_path is None, hosts is None, base is None) not in ((False, True, True), (True, False, False)):
         raise typer.BadParameter("give --config-path FILE, or --hosts FILE and --base FILE")
     wishes = Wishes(max_retries, None if clean_old_ckpt is None else clean_old_ckpt == 1, first_wait, longest_wait)
     with failures_reported():

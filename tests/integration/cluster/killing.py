@@ -69,7 +69,7 @@ def kill_at_random(
 def steps_of(run: Path) -> list[int]:
     """The training steps that are measured, in order."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [line["step"] for line in lines if "policy/loss" in line]
+    return [line["step"] for line in lines if "reward/mean" in line]
 
 
 _seen: set[int] = set()
