@@ -85,8 +85,8 @@ class Composition:
     def _report_replaced(self, result: Merged) -> None:
         lost = [key for key, value in _leaves(self._own, ()) if key not in result.own and value != {}]
         if lost:
-            more = f", and so are {len(lost) - 1} other values of the file" if len(lost) > 1 else ""
-            message = f"replaced by a template: the file itself is not the last of `defaults`{more}"
+            more = f" (so in all for {len(lost)} values of the file)" if len(lost) > 1 else ""
+            message = f"replaced by a template: `_self_` is not the last item of defaults{more}"
             self._find(pages.REPLACED, lost[0], message, "write `- _self_` as the last item of defaults")
 
     def _folder(self) -> Path:

@@ -37,14 +37,14 @@ REFUSED = describe(
     "Templates that can't be composed",
     "error",
     "`defaults` is a list of `NAME`, `NAME@SECTION`, `GROUP: NAME` and `_self_`, as Hydra composes it: each template "
-    "is laid over those above it, and `_self_` stands for the file itself.",
+    "is laid over those above it, and `_self_` stands for the file itself, which comes last where there is none.",
 )
 REPLACED = describe(
     "ARL038",
     "Value that a template replaces",
     "warning",
-    "What stands below `_self_` in `defaults` wins over the file; without `_self_` every template does. "
-    "Write `- _self_` as the last item.",
+    "What stands below `_self_` in `defaults` wins over the file, which `_self_` stands for. Write `- _self_` as the "
+    "last item.",
 )
 NO_HYDRA = describe(
     "ARL039",

@@ -154,18 +154,18 @@ class References:
     def _follow(self, target: Path, shown: str) -> Any:
         """Walk from the top; a reference on the way is resolved first, and the rest looked up in its value."""
         node: Any = self._raw
+        here: Path = ()
         plain = False
-        for depth, part in enumerate(target):
-            here = target[:depth]
+        for part in target:
             if not plain and isinstance(node, str) and START in node:
                 node, plain = self._settled(here, node), True
-            node = _below(node, part, here, shown)
-        if plain:
-            return node
-        return self._settled(_path_in(self._raw, target), node)
+            below = _below(node, part, here, shown)
+            here = (*here, int(part) if isinstance(node, list) else part)
+            node = below
+        return node if plain else self._settled(here, node)
 
     def _settled(self, path: Path, raw: Any) -> Any:
-        value = self.value(_path_in(self._raw, path), raw)
+        value = self.value(path, raw)
         if value is LACKING:
             raise _Lacking
         return value
@@ -230,12 +230,3 @@ def _below(node: Any, part: str | int, here: Path, shown: str) -> Any:
 def _spelled(path: Path) -> str:
     """As references spell it: `a.0.b`."""
     return ".".join(map(str, path))
-
-
-def _path_in(raw: Any, path: Path) -> Path:
-    """The path with numbers where lists are."""
-    typed: list[str | int] = []
-    for part in path:
-        typed.append(int(part) if isinstance(raw, list) else part)
-        raw = raw[typed[-1]]
-    return tuple(typed)
