@@ -9,22 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentic_rl.config.artifacts import machine, model, tasks
+from agentic_rl.config.artifacts import checkpoints, machine, model, tasks
 from agentic_rl.config.artifacts.result import Request
 from agentic_rl.config.aura.rules.facts import AGENT_LIMITS, WatchedFacts, native_nodes, trainings
+from agentic_rl.config.aura.rules.flat_names import SAME
 from agentic_rl.config.aura.rules.machine import BUSY, own_ports
 from agentic_rl.config.diagnostics import Finding
 from agentic_rl.config.secure_paths import CheckedPath
 
-_READERS = (model.read, tasks.read)
-_SAME = {
-    "tokenizer_name_or_path": "actor_rollout_ref.model.path",
-    "verl.train_files": "data.train_files",
-    "verl.val_files": "data.val_files",
-    "verl.val_only": "trainer.val_only",
-    "max_prompt_length": "data.max_prompt_length",
-}
-"""Key of the flat format, by which the readers ask -> key of verl."""
+_READERS = (model.read, tasks.read, checkpoints.read)
 _DEVICES = {"npu": "npu", "gpu": "gpu", "cuda": "gpu", "cpu": "cpu"}
 
 
@@ -67,14 +60,14 @@ def in_use(port: int) -> bool:
 
 def _request(facts: WatchedFacts, node: str, checked: Mapping[str, CheckedPath], environ: Mapping[str, str]) -> Request:
     """The question as the readers understand it."""
-    values = {key: facts.get(f"{node}.{native}") for key, native in _SAME.items()}
+    values = {key: facts.get(f"{node}.{native}") for key, native in SAME.items()}
     device = _DEVICES.get(str(facts.get(f"{node}.trainer.device")), "auto")
     values |= {"train_backend": "verl", "device": device}
     agent = next((one.agent for one in trainings(facts) if one.native == node and one.agent), None)
     if agent:
         limits = f"{agent}.{AGENT_LIMITS}"
         values |= {"agent_name": facts.get(f"{limits}.agent_name"), "max_steps": facts.get(f"{limits}.max_steps")}
-    there = {key: checked[f"{node}.{native}"] for key, native in _SAME.items() if f"{node}.{native}" in checked}
+    there = {key: checked[f"{node}.{native}"] for key, native in SAME.items() if f"{node}.{native}" in checked}
     if "tokenizer_name_or_path" in there and _has_links(there["tokenizer_name_or_path"].path):
         del there["tokenizer_name_or_path"]  # a cache of models is made of links, which the readers do not follow
     return Request(values, there, environ, {})
@@ -89,5 +82,5 @@ def _has_links(folder: str) -> bool:
 
 
 def _renamed(finding: Finding, node: str) -> Finding:
-    native = _SAME.get(finding.key)
+    native = SAME.get(finding.key)
     return replace(finding, key=f"{node}.{native}") if native else finding

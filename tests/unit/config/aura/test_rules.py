@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.config.aura.rules.registry import VERL_RULES
+from agentic_rl.config.aura.rules.registry import VERL_RULES, broken_relations
 from agentic_rl.config.aura.validation import validate
 from aura_trees import REMOVED, SOUND, checked, composed, told
 
@@ -200,3 +200,44 @@ def test_nonsense_gives_findings(tree: dict[str, Any]) -> None:
     nonsense = composed(SOUND)
     nonsense.tree = {**nonsense.tree, **tree}
     assert any(one.severity == "error" for one in validate(nonsense).findings)
+
+
+def relations_of_files(facts: dict[str, Any], changes: dict[str, Any]) -> list[tuple[str, str, str]]:
+    tree = composed(SOUND, changes)
+    broken = broken_relations(validate(tree).values, tree, {}, {CONF: facts})
+    return [(rule.page.code, problem.key, problem.message) for rule, problem in broken]
+
+
+WRITTEN_BY_8 = {
+    "@checkpoint.path": "/home/me/checkpoints/p/e/global_step_20",
+    "@checkpoint.world_size": 8,
+    "@checkpoint.backend": "verl",
+    "@checkpoint.step": 20,
+}
+
+
+def test_a_checkpoint_of_another_number_of_devices() -> None:
+    names = {f"{CONF}.trainer.project_name": "p", f"{CONF}.trainer.experiment_name": "e"}
+    assert relations_of_files(WRITTEN_BY_8, names) == []
+    ((code, key, message),) = relations_of_files(WRITTEN_BY_8, {**names, f"{CONF}.trainer.n_gpus_per_node": 4})
+    assert (code, key) == ("ARL260", f"{CONF}.trainer.n_gpus_per_node")
+    assert message.startswith("n_gpus_per_node 4, but the run would go on from checkpoints/p/e/global_step_20, which 8")
+    disabled = {**names, f"{CONF}.trainer.n_gpus_per_node": 4, f"{CONF}.trainer.resume_mode": "disable"}
+    assert relations_of_files(WRITTEN_BY_8, disabled) == []
+
+
+def test_heads_and_rows() -> None:
+    heads = {"@model.num_attention_heads": 28, "@model.num_key_value_heads": 4}
+    assert [one[0] for one in relations_of_files(heads, {f"{ROLLOUT}.tensor_model_parallel_size": 8})] == ["ARL271"]
+    assert relations_of_files(heads, {f"{ROLLOUT}.tensor_model_parallel_size": 4}) == []
+    assert [one[:2] for one in relations_of_files({"@train.rows": 9}, {})] == [("ARL544", BATCH)]
+    assert relations_of_files({"@train.rows": 16}, {}) == []
+
+
+def test_tokens_of_a_micro_batch_hold_the_longest_sample() -> None:
+    key = f"{ACTOR}.ppo_max_token_len_per_gpu"
+    by_tokens = {f"{ACTOR}.use_dynamic_bsz": True, f"{ROLLOUT}.log_prob_use_dynamic_bsz": True}
+    by_tokens |= {f"{ROLLOUT}.log_prob_max_token_len_per_gpu": 32768}
+    assert told({**by_tokens, key: 3072 * 8}) == []
+    assert told({**by_tokens, key: 3071}) == [f"error ARL243 {key}"]
+    assert told({key: 3071}) == []

@@ -10,6 +10,7 @@ from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Page, Rule
 
 AGENT_LIMITS = "executor_kwargs.agent_engine_kwargs"
+_OF_FILES = ("@model", "@train", "@val", "@checkpoint", "@machine")
 SAMPLING = "executor_kwargs.infer_service_params"
 ENGINE = "executor_kwargs.engine_kwargs"
 
@@ -31,6 +32,12 @@ class WatchedFacts(Facts):
         """The value of `key`, or `default` where it is absent or broken."""
         self.seen.add(key)
         return super().get(key, default)
+
+    def of_files(self) -> dict[str, Any]:
+        """What files and the machine say."""
+        found = {key: value for key, value in self._values.items() if key.startswith("@")}
+        self.seen |= {key for key in found if key.startswith(_OF_FILES)}
+        return found
 
     def below(self, prefix: str, further: Mapping[str, Any]) -> WatchedFacts:
         """The values below a node by their keys from there; `further` ones hold where there is none."""

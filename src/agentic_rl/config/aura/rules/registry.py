@@ -9,6 +9,7 @@ from typing import Any
 from agentic_rl.config.aura.places import ComposedTree
 from agentic_rl.config.aura.rules.agents import AGENTS
 from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes
+from agentic_rl.config.aura.rules.flat_names import ADAPTED
 from agentic_rl.config.aura.rules.lengths import LENGTHS, VERL_LENGTHS
 from agentic_rl.config.aura.rules.machine import MACHINE, STATE
 from agentic_rl.config.aura.rules.modes import MODES, apart
@@ -22,7 +23,7 @@ from agentic_rl.config.verl_native.registered_names import registered_names
 
 FILE_RULES: list[Rule] = [*SERVICES, *NEEDS, *LENGTHS, *AGENTS, *MODES, *MACHINE]
 """Rules on the whole file, by its keys."""
-_OF_FILES = ("@model", "@train", "@val", "@machine")
+_OF_FILES = ("@model", "@train", "@val", "@checkpoint", "@machine")
 _SHARED_DEVICES = frozenset({"ARL528", "ARL231"})
 """Rules that hold only where training and inference share devices; ARL273 is in the place of ARL231 elsewhere."""
 _ELSEWHERE = frozenset({"ARL531", "ARL546"})
@@ -30,6 +31,7 @@ _ELSEWHERE = frozenset({"ARL531", "ARL546"})
 VERL_RULES: list[Rule] = [
     *VERL_LENGTHS,
     *TRAINING,
+    *ADAPTED,
     *(one for one in NATIVE_RULES if one.page.code not in _ELSEWHERE),
 ]
 """Rules on each native configuration of verl, by verl's keys."""
