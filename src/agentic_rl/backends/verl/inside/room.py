@@ -18,6 +18,8 @@ from agentic_rl.backends.verl.inside.settings import RolloutSettings
 from agentic_rl.backends.verl.inside.tasks import Sampling
 from agentic_rl.rollout.chat import ChatFormat
 from agentic_rl.rollout.driver import Driver, Runnable
+from agentic_rl.rollout.forgetting import ForgetfulConversation
+from agentic_rl.rollout.segments import Conversation
 from agentic_rl.rollout.wrapper_runner import takes_batches
 
 
@@ -99,7 +101,8 @@ class RolloutRoom:
 def _driver(settings: RolloutSettings, engine: VerlEngine, chat_format: ChatFormat) -> Driver:
     known = inspect.signature(Driver).parameters
     limits = {name: value for name, value in settings.to_dict().items() if name in known}
-    return Driver(engine, chat_format, **limits)
+    conversation = ForgetfulConversation if settings.forget_thoughts else Conversation
+    return Driver(engine, chat_format, conversation=conversation, **limits)
 
 
 _ROOMS: dict[tuple[RolloutSettings, int], RolloutRoom | Exception] = {}

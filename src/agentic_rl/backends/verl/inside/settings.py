@@ -45,6 +45,8 @@ class RolloutSettings:
     """Tokens of the longest sequence; None: as many as the engine takes."""
     tool_timeout: float | None = None
     """Seconds of a tool's call; None: as long as a turn."""
+    forget_thoughts: bool = False
+    """Whether the policy is shown its earlier replies without their thoughts."""
 
     def to_dict(self) -> dict[str, Any]:
         """The settings by their names."""

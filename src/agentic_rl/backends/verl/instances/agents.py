@@ -100,6 +100,7 @@ class AgentSettings:
             agent_engine=self.engine,
             max_model_len=own.max_model_len,
             tool_timeout=self._own_limit("tool_timeout"),
+            forget_thoughts=own.simplify_think_content,
         )
 
     def _steps(self) -> int:

@@ -36,7 +36,10 @@ AGENT: dict[str, tuple[Kind, str]] = {
     "executor_num": ("native", "above 1: processes that run agents, `rollout.agent.num_workers`"),
     "executor_kwargs.agent_engine": ("adapter", "agents of the package of that name are found, too"),
     "executor_kwargs.agent_engine_kwargs.agent_name": ("native", "`rollout.agent.default_agent_loop`"),
-    "executor_kwargs.agent_engine_kwargs.simplify_think_content": ("none", "the policy reads on from what it wrote"),
+    "executor_kwargs.agent_engine_kwargs.simplify_think_content": (
+        "adapter",
+        "earlier thoughts are not shown",
+    ),
     "executor_kwargs.agent_engine_kwargs.max_steps": ("adapter", "turns of a trajectory"),
     "executor_kwargs.agent_engine_kwargs.max_prompt_length": ("adapter", "at most `rollout.prompt_length`"),
     "executor_kwargs.agent_engine_kwargs.max_model_len": ("adapter", "at most `rollout.max_model_len`"),
@@ -115,10 +118,6 @@ def _of_agent(parts: Parts, agent: AgentSettings, say: Any) -> Iterator[Finding]
     key = f"{parts.agent_kwargs_key}.agent_engine_kwargs"
     if agent.instance.resource_info:
         yield say(f"{parts.agent_key}.resource_info", f"no effect on verl: {_COUNTED}", "resource_info: []")
-    if agent.instance.executor_kwargs.agent_engine_kwargs.simplify_think_content:
-        why = AGENT["executor_kwargs.agent_engine_kwargs.simplify_think_content"][1]
-        message = f"true has no effect: {why}, token by token, so that it is trained on exactly that"
-        yield say(f"{key}.simplify_think_content", message, "simplify_think_content: false")
     for name, value in agent.further.items():
         if name in IN_FORCE and value is not True:
             yield say(f"{key}.{name}", f"{show(value)} has no effect: tokens go in and come out", f"{name}: true")

@@ -9,6 +9,7 @@ import pytest
 from agentic_rl.agents import AgentFileError
 from agentic_rl.backends.verl.inside.room import Rolled, RolloutRoom, room_of
 from agentic_rl.backends.verl.inside.tasks import Sampling, task_of
+from rollout_doubles import spelled
 from verl_server_doubles import ANSWER, FORMAT, GREEDY, TRAINING, ServerManager, row, settings
 
 WRAPPER = """\
@@ -156,3 +157,27 @@ def test_clients_of_openai_reach_verls_servers_through_the_worker(tmp_path: Path
     assert [one.trajectory.trajectory_reward for one in rolled] == [float(len(FORMAT.text(ANSWER)))] * 3
     of_each = [one.served.newest for one in rolled]  # calls of wrappers don't say whose they are: the latest's
     assert of_each == [4, 4, 4] if use == OF_A_MODEL else 4 in of_each
+
+
+TWO_TURNS = """\
+from agentic_rl import Agent
+
+class Two(Agent):
+    async def run(self, task, model):
+        messages = [*task.prompt]
+        messages += [await model.chat(messages), {"role": "user", "content": "Sure?"}]
+        await model.chat(messages)
+        return 1.0
+"""
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_policy_may_be_shown_its_replies_without_their_thoughts(tmp_path: Path, forgets: bool) -> None:
+    file = tmp_path / "two.py"
+    file.write_text(TWO_TURNS)
+    manager = ServerManager(spelled(FORMAT.tokenizer, "<think>\n12*7\n</think>\n\n84"))
+    (rolled,) = roll(make_room(manager, agent_file=str(file), forget_thoughts=forgets), [row()])
+    assert rolled.trajectory.error == ""
+    shown = FORMAT.decode(manager.requests[1].prompt)
+    assert ("12*7" in shown) == (not forgets)
+    assert "84" in shown
