@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from agentic_rl.backends import registry, trainer_for
-from agentic_rl.backends.errors import BackendUnavailableError
+from agentic_rl.backends.errors import BackendUnavailableError, InstanceError
 from agentic_rl.backends.local.trainer import LocalTrainer
+from agentic_rl.backends.verl.trainer import VerlTrainer
 from agentic_rl.config.diagnostics import ConfigError
 from agentic_rl.config.load import load
+from aura_trees import SOUND
 
 
 @pytest.fixture
@@ -62,3 +64,25 @@ def test_a_copy_that_was_never_installed_asks_to_be(loaded: Any, monkeypatch: py
     (finding,) = trainer_for(loaded()).check().findings
     assert finding.code == "ARL501"
     assert finding.hint.startswith("python -m pip install")
+
+
+def test_the_train_instance_decides_in_the_instances_format(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(SOUND)
+    loaded = load(file, files=False, environ={})
+    assert type(trainer_for(loaded)) is VerlTrainer
+    with pytest.raises(InstanceError, match="none is called 'OTHER'"):
+        trainer_for(loaded, "OTHER")
+
+
+def test_an_engine_of_the_instances_format_that_cannot_train_yet(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    other = SOUND.replace("train_engine: verl", "train_engine: mindspeed_rl").replace("${verl_conf}", "${msrl_conf}")
+    file.write_text(f"{other}msrl_conf: {{megatron_training: {{}}}}\n")
+    trainer = trainer_for(load(file, files=False, environ={}))
+    (found,) = trainer.check()
+    assert (found.code, found.key) == ("ARL501", "train_instances[0].executor_kwargs.train_engine")
+    assert found.message.startswith("mindspeed_rl can be checked but not trained with in this version")
+    with pytest.raises(BackendUnavailableError, match="train_engine: mindspeed_rl can be checked"):
+        trainer.fit()
+    assert trainer.plan().backend == "mindspeed_rl"
