@@ -87,5 +87,4 @@ def _source(composed: Composed, key: str, written_as: Mapping[str, str]) -> str:
 
 def _is_copied(composed: Composed, key: str) -> bool:
     """Whether a key is in what a reference brings as a whole."""
-    above = list(upwards(key))[1:]
-    return any(one in composed.origins for one in above)
+    return any(one in composed.origins and key[len(one) :].startswith(".") for one in upwards(key))
