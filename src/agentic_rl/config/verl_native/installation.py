@@ -14,6 +14,8 @@ Numbers = tuple[int, ...]
 
 UNWANTED_ON_CPU = ("torchvision", "torchaudio", "torchcodec")
 """Beside a torch for CPU, those of the package index fail when they are imported, and vLLM imports what it finds."""
+WEIGHT_PACKAGES = ("cupy", "nixl", "mooncake", "checkpoint_engine", "torch_npu")
+"""What verl's own ways need by which weights travel from devices that train to others that infer."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Installation:
     tensorboard: str | None = None
     flash_attn: bool = False
     """Whether flash-attention is there. Without it models have to be told to use another attention."""
+    weight_packages: tuple[str, ...] | None = None
+    """Those of `WEIGHT_PACKAGES` that are there; None: nobody looked."""
     config_dir: Path | None = None
     """The folder of verl's Hydra configuration."""
     unwanted: tuple[str, ...] = ()
@@ -53,6 +57,7 @@ def installed() -> Installation:
         tensordict=_version("tensordict"),
         tensorboard=_version("tensorboard"),
         flash_attn=find_spec("flash_attn") is not None,
+        weight_packages=tuple(name for name in WEIGHT_PACKAGES if find_spec(name)),
         config_dir=config_dir(),
         unwanted=tuple(name for name in UNWANTED_ON_CPU if find_spec(name)),
     )

@@ -74,3 +74,33 @@ def test_ranks_of_megatron_share_samples_in_parallel(data: str) -> None:
 def test_a_library_of_ones_own_may_register_more(data: str) -> None:
     changes = {"algorithm.adv_estimator": "mine", f"{MODEL}.external_lib": "my_package"}
     assert [head for head, *_ in broken(changes, data)] == ["warning ARL520"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "there", "missing"),
+    [
+        ("nccl", "cuda", (), "cupy"),
+        ("nccl", "cuda", ("cupy",), None),
+        ("nccl", "npu", ("cupy",), "torch_npu"),
+        ("nccl", "npu", ("torch_npu",), None),
+        ("mooncake", "cuda", ("nixl",), "mooncake"),
+        ("agentic_rl", "cpu", (), None),
+        ("nccl", "cuda", None, None),
+    ],
+)
+def test_the_way_of_the_weights_needs_its_package(
+    backend: str, device: str, there: tuple[str, ...] | None, missing: str | None, data: str
+) -> None:
+    changes = {
+        "trainer.v1.trainer_mode": "separate_async",
+        "trainer.device": device,
+        "data.train_batch_size": 64,
+        f"{ROLLOUT}.nnodes": 1,
+        f"{ROLLOUT}.checkpoint_engine.backend": backend,
+    }
+    found = [message for head, _, message, _ in broken(changes, data, weight_packages=there) if head == "error ARL540"]
+    assert found == (
+        []
+        if missing is None
+        else [f"{backend} needs the package {missing}, which is not installed; verl notices when the models are up"]
+    )

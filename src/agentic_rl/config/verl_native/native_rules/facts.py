@@ -4,6 +4,7 @@ What rules need besides stands under keys that begin with `@`: those of the file
 
 - `@verl.FAMILY`: the names that the installed verl registers, by the families of `registered_names.py`;
 - `@verl.vllm`: the version of vLLM, `@verl.flash_attn`: whether flash-attention is installed;
+- `@verl.weight_packages`: those of `WEIGHT_PACKAGES` that are installed;
 - `@template`: the values of the composed template by dotted key, references to other keys as they are written.
 """
 
@@ -34,6 +35,8 @@ def native_facts(
     folder = installation.config_dir.parents[1] if installation.config_dir else None
     values |= {f"@verl.{family}": names for family, names in registered_names(folder).items()}
     values |= {"@verl.vllm": installation.vllm, "@verl.flash_attn": installation.flash_attn}
+    if installation.weight_packages is not None:
+        values["@verl.weight_packages"] = installation.weight_packages
     if template is not None:
         values["@template"] = dict(flattened(template))
     return Facts({**values, **(facts or {})}, ())

@@ -15,6 +15,8 @@ _MODE = "trainer.v1.trainer_mode"
 _SEPARATE = "trainer.v1.separate_async"
 _SAMPLER = "trainer.v1.sampler"
 _FILTER = "algorithm.filter_groups"
+_PACKAGE_OF = {"nccl": "cupy", "nixl": "nixl", "mooncake": "mooncake", "kimi_ckpt_engine": "checkpoint_engine"}
+"""Checkpoint engine of verl -> the package that it imports (verl/checkpoint_engine)."""
 _PARTS = ("model", "optimizer", "extra", "hf_model")
 
 
@@ -34,7 +36,8 @@ def separate_training(facts: Facts) -> Iterator[Problem]:
 
     `PPOTrainerSeparateAsync.__init__` in `verl/trainer/ppo/v1/trainer_separate_async.py` asserts that the batch is
     `parameter_sync_step` mini batches, that the rollout has nodes and devices, that the weights travel by another
-    engine than `naive`, and that a reward model has devices of its own. `HybridRolloutSwitchConfig` in
+    engine than `naive`, and that a reward model has devices of its own. An engine whose package is missing is not there
+    (`verl/checkpoint_engine/__init__.py`). `HybridRolloutSwitchConfig` in
     `verl/trainer/config/config.py` bounds the switching of devices, which excludes disaggregated inference.
     """
     if facts[_MODE] != "separate_async":
@@ -49,13 +52,24 @@ def separate_training(facts: Facts) -> Iterator[Problem]:
         if whole(facts, f"{ROLLOUT}.{name}") <= 0:
             message = f"{show(facts[f'{ROLLOUT}.{name}'])}, but separate_async samples on devices of its own"
             yield Problem(f"{ROLLOUT}.{name}", message, "at least 1")
-    if facts[f"{ROLLOUT}.checkpoint_engine.backend"] == "naive":
-        message = "naive copies weights inside a process, but separate_async has rollouts in other processes"
-        yield Problem(f"{ROLLOUT}.checkpoint_engine.backend", message, "nccl, hccl, nixl or mooncake")
+    yield from _weights(facts)
     if facts.get("reward.reward_model.enable") and not facts.get("reward.reward_model.enable_resource_pool"):
         message = "false, but separate_async never frees the memory of its rollouts for a reward model"
         yield Problem("reward.reward_model.enable_resource_pool", message, "true")
     yield from _switching(facts)
+
+
+def _weights(facts: Facts) -> Iterator[Problem]:
+    key, there = f"{ROLLOUT}.checkpoint_engine.backend", facts.get("@verl.weight_packages")
+    backend = facts[key]
+    if backend == "naive":
+        message = "naive copies weights inside a process, but separate_async has rollouts in other processes"
+        yield Problem(key, message, "nccl (on NPUs, too), nixl or mooncake")
+    on_npu = facts.get("trainer.device") == "npu" and backend == "nccl"
+    package = "torch_npu" if on_npu else _PACKAGE_OF.get(str(backend))
+    if there is not None and package is not None and package not in there:
+        message = f"{backend} needs the package {package}, which is not installed; verl notices when the models are up"
+        yield Problem(key, message, f"install {package}, or write another way for the weights")
 
 
 def _switching(facts: Facts) -> Iterator[Problem]:
