@@ -55,7 +55,7 @@ def run_direct(loaded: Loaded, overrides: Sequence[str] = ()) -> int:
 
 
 def commands_of(config: AuraConfig, file: str, overrides: Sequence[str] = ()) -> Iterator[Command]:
-    """The command of each entrypoint. A job that is named twice has two logs."""
+    """The command of each entrypoint. Names that make one file name have logs of their own."""
     level = config.agentic_ai.log_level
     taken: dict[str, int] = {}
     for entrypoint in config.direct_conf.entrypoints:

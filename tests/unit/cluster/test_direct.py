@@ -147,8 +147,8 @@ def test_a_log_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
         run_direct(found)
 
 
-def test_jobs_of_one_name_have_logs_of_their_own(tmp_path: Path) -> None:
-    config = loaded(tmp_path, "A/B", "A/B").require_aura()
+def test_jobs_whose_names_look_alike_as_files_have_logs_of_their_own(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "A/B", "A_B").require_aura()
     commands = list(commands_of(config, "config.yaml"))
     assert [one.log.name for one in commands] == ["A_B.log", "A_B-2.log"]
     assert list(commands[0].arguments[1:]) == ["-m", "fake_entrypoint", "config.yaml", "--instance=A/B"]

@@ -10,10 +10,13 @@ from agentic_rl.config.aura.places import ComposedTree
 from agentic_rl.config.aura.rules.agents import AGENTS
 from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes
 from agentic_rl.config.aura.rules.flat_names import ADAPTED
+from agentic_rl.config.aura.rules.jobs import JOBS
 from agentic_rl.config.aura.rules.lengths import LENGTHS, VERL_LENGTHS
 from agentic_rl.config.aura.rules.machine import MACHINE, STATE
 from agentic_rl.config.aura.rules.modes import MODES, apart
 from agentic_rl.config.aura.rules.needs import NEEDS
+from agentic_rl.config.aura.rules.options import OPTIONS
+from agentic_rl.config.aura.rules.parallel import PARALLEL
 from agentic_rl.config.aura.rules.services import SERVICES
 from agentic_rl.config.aura.rules.training import TRAINING
 from agentic_rl.config.rules import MissingFactError, Problem, Rule
@@ -21,7 +24,7 @@ from agentic_rl.config.verl_native.installation import installed
 from agentic_rl.config.verl_native.native_rules import NATIVE_RULES
 from agentic_rl.config.verl_native.registered_names import registered_names
 
-FILE_RULES: list[Rule] = [*SERVICES, *NEEDS, *LENGTHS, *AGENTS, *MODES, *MACHINE]
+FILE_RULES: list[Rule] = [*SERVICES, *JOBS, *NEEDS, *LENGTHS, *AGENTS, *MODES, *OPTIONS, *MACHINE]
 """Rules on the whole file, by its keys."""
 _OF_FILES = ("@model", "@train", "@val", "@checkpoint", "@machine")
 _SHARED_DEVICES = frozenset({"ARL528", "ARL231"})
@@ -31,6 +34,7 @@ _ELSEWHERE = frozenset({"ARL531", "ARL546"})
 VERL_RULES: list[Rule] = [
     *VERL_LENGTHS,
     *TRAINING,
+    *PARALLEL,
     *ADAPTED,
     *(one for one in NATIVE_RULES if one.page.code not in _ELSEWHERE),
 ]
