@@ -44,9 +44,11 @@ class Launch:
         """
         plan = self._plan
         said = NodeStatus(plan.node.index, plan.part)
-        with StatusFile(plan.status_file(plan.node), said) as file, received(self._signalled):
+        file = StatusFile(plan.status_file(plan.node), said)
+        # What is entered first ends last: when Ray's end tells the other nodes, the status says why already.
+        with file, received(self._signalled), contextlib.ExitStack() as ending:
             try:
-                status = self._run(file)
+                status = self._run(file, ending)
             except StoppedError:
                 status = INTERRUPTED
             except ClusterError as error:
@@ -55,21 +57,20 @@ class Launch:
             file.update(state=_STATES.get(status, "failed"), exit_status=status)
         return status
 
-    def _run(self, file: StatusFile) -> int:
+    def _run(self, file: StatusFile, ending: contextlib.ExitStack) -> int:
         plan = self._plan
         require_free(plan.ports)
-        with contextlib.ExitStack() as ending:
-            ray = None
-            if plan.ray is not None:
-                ray_node.set_here(ray_node.authentication(plan, os.environ, self._stopping))
-                file.update(message="waits for Ray")
-                ray = ending.enter_context(ray_node.ray_on(plan, plan.ray, self._stopping))
-                self._say(f"Ray is up, its head is {plan.ray.head_address}")
-            server = ending.enter_context(self._server(plan.server)) if plan.server else None
-            if plan.job:
-                return self._train(file, ray)
-            file.update(state="running", message="")
-            return self._attend([one for one in (ray, server) if one is not None])
+        ray = None
+        if plan.ray is not None:
+            ray_node.set_here(ray_node.authentication(plan, os.environ, self._stopping))
+            file.update(message="waits for Ray")
+            ray = ending.enter_context(ray_node.ray_on(plan, plan.ray, self._stopping))
+            self._say(f"Ray is up, its head is {plan.ray.head_address}")
+        server = ending.enter_context(self._server(plan.server)) if plan.server else None
+        if plan.job:
+            return self._train(file, ray)
+        file.update(state="running", message="")
+        return self._attend([one for one in (ray, server) if one is not None])
 
     def _signalled(self, number: int) -> None:
         self._signals.append(number)

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentic_rl.backends.errors import ClusterError
+from agentic_rl.backends.verl.cluster import SPARE_CPUS
 from agentic_rl.backends.verl.demand import CPUS_OF_A_DEVICE, CPUS_OF_A_RUN
 from agentic_rl.backends.verl.inside.names import INFERENCE_ROLE, TRAINING_ROLE
 from agentic_rl.backends.verl.instances.apart import NODES
+from agentic_rl.backends.verl.mapping import OBJECT_STORE_BYTES
 from agentic_rl.cluster.inference import Server, rollout_overrides, server_of
 from agentic_rl.cluster.node import address_of, own_address_towards
 from agentic_rl.cluster.run_place import place_of
@@ -27,10 +29,6 @@ from agentic_rl.config.diagnostics import ConfigError
 Part = Literal["training master", "training node", "inference node"]
 RAY_PORT = 6344
 """The documented one."""
-OBJECT_STORE_BYTES = 500_000_000
-"""Of a node without accelerators; elsewhere Ray takes its share of the memory."""
-SPARE_CPUS = 16
-"""What a node has beyond those that devices reserve: Ray only counts them."""
 _TRAINER, _ROLLOUT = "verl_conf.trainer", "verl_conf.actor_rollout_ref.rollout"
 _ROLES: dict[Part, str] = {
     "training master": TRAINING_ROLE,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-METRICS = "metrics.jsonl"
-STEP_FOLDER = re.compile(r"global_step_([0-9]{1,18})")
+from agentic_rl.backends.run_folder import METRICS
+from agentic_rl.backends.verl.checkpoints import STEP_FOLDER
+
 _TAIL_BYTES = 1 << 16
 
 

@@ -20,7 +20,7 @@ _RUN = (
 _VERL = r"verl\.(metrics|events)\.jsonl|verl\.config\.yaml|agent_loops\.yaml|ray_logs|\.stop|\.processes"
 OURS = re.compile("|".join((_CHECKPOINTS, _TRACKERS, _RUN, _VERL)))
 """Names of what may be removed."""
-_KEPT = (LOCK, FOLDER)
+KEPT = (LOCK, FOLDER)
 """Held by this process, and the status of nodes that may be up already."""
 
 
@@ -60,7 +60,7 @@ def clean(run: Path) -> list[str]:
     if not run.is_dir():
         return []
     with locked(run):
-        names = sorted(entry.name for entry in run.iterdir() if entry.name not in _KEPT)
+        names = sorted(entry.name for entry in run.iterdir() if entry.name not in KEPT)
         strangers = [name for name in names if not OURS.fullmatch(name)]
         if strangers:
             shown = ", ".join(strangers[:10]) + (f" and {len(strangers) - 10} more" if len(strangers) > 10 else "")

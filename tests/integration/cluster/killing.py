@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentic_rl.cluster.progress import look
+from agentic_rl.cluster.progress import Progress, look, stepped
+from agentic_rl.cluster.retention import KEPT, OURS
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,12 @@ def kill_at_random(
     end = time.monotonic() + limit
     while len(kills) < count:
         pid = _new_job(supervisor, run, end)
-        wanted = look(run).checkpoint + draw.randint(1, most_steps)
+        before = look(run)
+        wanted = before.checkpoint + draw.randint(1, most_steps)
         if draw.random() < 0.2:
             time.sleep(draw.uniform(0, 3))
         else:
-            _wait_for_step(run, wanted, pid, end)
+            _wait_for_step(run, before, wanted, pid, end)
             time.sleep(draw.uniform(0, 0.3))
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -75,6 +77,11 @@ def steps_of(run: Path) -> list[int]:
 _seen: set[int] = set()
 
 
+def strangers(run: Path) -> list[str]:
+    """What a run leaves that would not be removed before another one."""
+    return sorted(entry.name for entry in run.iterdir() if not OURS.fullmatch(entry.name) and entry.name not in KEPT)
+
+
 def _new_job(supervisor: subprocess.Popen[bytes], run: Path, end: float) -> int:
     """The process that holds the run's folder, once it is another than those before."""
     while time.monotonic() < end:
@@ -88,8 +95,9 @@ def _new_job(supervisor: subprocess.Popen[bytes], run: Path, end: float) -> int:
     raise AssertionError("no job was started")
 
 
-def _wait_for_step(run: Path, step: int, pid: int, end: float) -> None:
-    while look(run).step < step and not _gone(pid):
+def _wait_for_step(run: Path, before: Progress, step: int, pid: int, end: float) -> None:
+    """Wait until this start has measured `step`; the lines of earlier ones are there until it cuts them."""
+    while not (stepped(before, now := look(run)) and now.step >= step) and not _gone(pid):
         assert time.monotonic() < end, "it takes too long"
         time.sleep(0.01)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import tiny_project
-from killing import kill_at_random, steps_of, supervised
+from killing import kill_at_random, steps_of, strangers, supervised
 
 from agentic_rl.cluster.status import read
 
@@ -38,6 +38,7 @@ def prove(tmp_path: Path, kills: int, steps: int) -> None:
     assert len(made) == kills
     assert max(kill.lost for kill in made) <= SAVE_FREQ, made
     assert steps_of(run) == list(range(1, steps + 1))
+    assert strangers(run) == []
     told = read(run / "nodes" / "supervisor-0.json")
     assert told is not None
     assert (told.state, told.attempt, told.step) == ("finished", kills, steps)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny_verl_project
-from killing import kill_at_random, steps_of, supervised
+from killing import kill_at_random, steps_of, strangers, supervised
 
 from agentic_rl.cluster.status import read
 
@@ -27,6 +27,7 @@ def prove(tmp_path: Path, kills: int, steps: int) -> None:
     assert len(made) == kills
     assert max(kill.lost for kill in made) <= 1, made
     assert steps_of(run) == list(range(1, steps + 1))
+    assert strangers(run) == []
     told = read(run / "nodes" / "supervisor-0.json")
     assert told is not None
     assert (told.state, told.attempt, told.step) == ("finished", kills, steps)
