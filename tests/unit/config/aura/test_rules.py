@@ -15,6 +15,8 @@ ACTOR, ROLLOUT, MODEL = (f"{CONF}.actor_rollout_ref.{name}" for name in ("actor"
 TRAIN = "train_instances[0].executor_kwargs"
 AGENT = "agent_instances[0].executor_kwargs"
 LIMITS = f"{AGENT}.agent_engine_kwargs"
+SAMPLED = f"{AGENT}.infer_service_params"
+INFER = "infer_instances[0].executor_kwargs"
 ENGINE = "infer_instances[0].executor_kwargs.engine_kwargs"
 LOOP = f"{ROLLOUT}.agent.agent_loop_manager_class"
 BATCH, SYNC = f"{CONF}.data.train_batch_size", f"{CONF}.trainer.v1.separate_async"
@@ -27,6 +29,7 @@ def test_the_sound_file_has_nothing_to_tell() -> None:
     assert checked().config is not None
 
 
+MINDSPEED = {f"{TRAIN}.train_engine": "mindspeed_rl", f"{TRAIN}.train_config": {"megatron_training": {}}}
 BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ({f"{TRAIN}.agent_service": "OTHER"}, [f"error ARL283 {TRAIN}.agent_service"]),
     ({f"{CONF}.extras": {"infer_service": "OTHER"}}, [f"error ARL283 {CONF}.extras.infer_service"]),
@@ -36,7 +39,9 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ({f"{JOB}.job_name": ""}, [f"error ARL284 {JOB}.job_name"]),
     ({"direct_conf.entrypoints": []}, ["warning ARL284 direct_conf.entrypoints"]),
     ({f"{JOB}.job_type": "tarin"}, [f"error ARL102 {JOB}.job_type"]),
-    ({f"{TRAIN}.train_engine": "mindspeed_rl", f"{JOB}.job_type": "msrl_train"}, [f"note ARL023 {JOB}.job_type"]),
+    ({**MINDSPEED, f"{JOB}.job_type": "msrl_train"}, [f"note ARL023 {JOB}.job_type"]),
+    ({**MINDSPEED, f"{JOB}.job_type": "train"}, []),
+    ({f"{TRAIN}.train_engine": "mindspeed_rl"}, [f"error ARL027 {TRAIN}.train_config"]),
     ({"agentic_ai.mode": "serve", f"{JOB}.job_name": ""}, ["error ARL027 serve_conf"]),
     ({f"{ENGINE}.chat_server": "localhost:8080"}, [f"error ARL103 {ENGINE}.chat_server"]),
     ({f"{ENGINE}.chat_server": ["http://a:1", "ftp://b"]}, [f"error ARL103 {ENGINE}.chat_server[1]"]),
@@ -70,6 +75,21 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ({SYNC: {"parameter_sync_step": 1}, f"{TRAIN}.cluster_mode": "one_step_off"}, []),
     ({SYNC: {"parameter_sync_step": 2}, f"{TRAIN}.cluster_mode": "one_step_off"}, [f"error ARL273 {BATCH}"]),
     ({SYNC: {"parameter_sync_step": 2}}, []),
+    ({f"{ENGINE}.port": 0}, [f"error ARL101 {ENGINE}.port"]),
+    ({f"{ENGINE}.gpu_memory_utilization": 1.7}, [f"error ARL101 {ENGINE}.gpu_memory_utilization"]),
+    ({f"{ENGINE}.tensor_parallel_size": 0}, []),
+    ({f"{SAMPLED}.top_p": 1, f"{SAMPLED}.top_k": -1, f"{SAMPLED}.temperature": 1}, []),
+    ({f"{SAMPLED}.top_p": 0}, [f"error ARL101 {SAMPLED}.top_p"]),
+    ({f"{SAMPLED}.max_tokens": "2048"}, [f"error ARL030 {SAMPLED}.max_tokens"]),
+    ({f"{SAMPLED}.temperature": 0}, [f"warning ARL250 {SAMPLED}.temperature"]),
+    ({"infer_instances[0].resource_info": [{"NPU": 4}]}, []),
+    ({"infer_instances[0].resource_info": [{"NPU": -4}]}, ["error ARL101 infer_instances[0].resource_info[0].NPU"]),
+    ({"infer_instances[0].resource_info": ["NPU"]}, ["error ARL030 infer_instances[0].resource_info[0]"]),
+    (
+        {"infer_instances[0].executor_kwargs.engine": "vlm_mp"},
+        ["warning ARL102 infer_instances[0].executor_kwargs.engine"],
+    ),
+    ({f"{TRAIN}.train_config": {"megatron_training": {}}}, [f"error ARL027 {TRAIN}.train_config"]),
     ({f"{CONF}.data.truncation": "left", f"{CONF}.data.custom_cls": {"path": "mine.py", "name": "Mine"}}, []),
     ({f"{CONF}.algorithm.kl_ctrl": {"kl_coef": 0.0}}, [f"warning ARL296 {CONF}.algorithm.kl_ctrl.kl_coef"]),
     ({f"{CONF}.trainer.device": "cuda"}, [f"note ARL297 {CONF}.trainer.device"]),

@@ -14,6 +14,8 @@ _OF_VERL = {
     "actor_rollout_ref.model.path": "the folder of the model to train",
 }
 _WITHOUT_CONFIG = ("dummy_train",)
+_OTHER = {"verl_conf": "megatron_training", "msrl_conf": "actor_rollout_ref"}
+"""Section -> a key that only the other engine's configuration has."""
 
 
 def missing(facts: Facts) -> Iterator[Problem]:
@@ -39,10 +41,14 @@ def missing(facts: Facts) -> Iterator[Problem]:
 def _configurations(facts: Facts) -> Iterator[Problem]:
     for one in trainings(facts):
         kwargs = f"{one.instance}.executor_kwargs"
-        if facts.get(f"{kwargs}.cluster_mode") in _WITHOUT_CONFIG or facts.get(f"{kwargs}.train_config", 0) is not None:
-            continue
         section = "verl_conf" if one.engine == "verl" else "msrl_conf"
         hint = f"train_config: ${{{section}}}"
+        given = facts.get(f"{kwargs}.train_config", 0)
+        if isinstance(given, dict) and _OTHER[section] in given:
+            message = f"the configuration of another engine: train_engine is {one.engine}"
+            yield Problem(f"{kwargs}.train_config", message, hint)
+        if facts.get(f"{kwargs}.cluster_mode") in _WITHOUT_CONFIG or given is not None:
+            continue
         yield Problem(f"{kwargs}.train_config", f"required with train_engine {one.engine}, but nobody wrote it", hint)
 
 

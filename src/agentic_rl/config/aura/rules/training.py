@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from agentic_rl.config.aura.rules.facts import has_below, page_of, source, told, wrote_at
 from agentic_rl.config.diagnostics import Severity
 from agentic_rl.config.flat.batch_rules import BATCH_RULES
-from agentic_rl.config.flat.device_rules import MODEL_DEVICES, shares
 from agentic_rl.config.flat.nearest import multiples
 from agentic_rl.config.flat.pages import BAD_TEXT
 from agentic_rl.config.flat.rules import RELATIONS
@@ -237,20 +236,9 @@ def kl_weight(facts: Facts) -> Iterator[Problem]:
         yield Problem(key, message, "kl_coef: 0.001", None if used else "warning")
 
 
-def _heads(facts: Facts) -> Iterator[Problem]:
-    key, heads = f"{ROLLOUT}.tensor_model_parallel_size", facts["@model.num_attention_heads"]
-    size, kv_heads = whole(facts, key), facts.get("@model.num_key_value_heads") or heads
-    if not shares(size, heads, kv_heads):
-        what = f"{show(heads)} attention heads" if heads % size else f"{show(kv_heads)} heads of keys and values"
-        message = f"{show(size)}{source(facts, key)} devices can't share the model's {what} evenly"
-        usable = [one for one in range(1, min(heads, 64) + 1) if shares(one, heads, kv_heads)]
-        yield Problem(key, message, f"{key.rpartition('.')[2]}: {', '.join(map(show, usable))}")
-
-
 TRAINING += [
     Rule(page_of(RELATIONS, "ARL203"), _both_kl),
     Rule(page_of(RELATIONS, "ARL204"), _mini_batch),
     Rule(page_of(BATCH_RULES, "ARL231"), _filled_up),
-    Rule(page_of(MODEL_DEVICES, "ARL271"), _heads),
     Rule(BAD_TEXT, _class_path),
 ]
