@@ -35,6 +35,7 @@ class SeparateAgenticTrainer(Agentic, PPOTrainerSeparateAsync):
     def __init__(self, config: DictConfig) -> None:
         super().__init__(config)
         self._staleness = Staleness(0)
+        self._learnt = 0
         threshold = config.trainer.v1.sampler.max_off_policy_threshold
         self._oldest = None if threshold is None else threshold - 1
 
@@ -51,6 +52,7 @@ class SeparateAgenticTrainer(Agentic, PPOTrainerSeparateAsync):
         """Begin to count."""
         super().on_step_begin()
         self._staleness = Staleness(self.global_steps)
+        self._learnt = 0
 
     def on_step_end(self) -> None:
         """Give the servers the new weights.
@@ -88,12 +90,20 @@ class SeparateAgenticTrainer(Agentic, PPOTrainerSeparateAsync):
         self._staleness.add(batch.keys, batch.tags, self._oldest)
         super()._look_at(batch)
 
+    def _compute_old_log_prob(self, batch: tq.KVBatchMeta, metrics: dict[str, Any]) -> tq.KVBatchMeta:
+        """Count the parts that learn: verl keeps the weights of the first as those that all are compared with."""
+        self.local_trigger_step = self._learnt
+        self._learnt += 1
+        return super()._compute_old_log_prob(batch, metrics)
+
     def _compute_metrics(
         self, batch: tq.KVBatchMeta, metrics: dict[str, Any], timing_raw: Mapping[str, float], **rest: Any
     ) -> None:
-        """Add how many samples are stale."""
+        """Add how many samples are stale; rollouts are written during the whole step, not while it waits for them."""
         super()._compute_metrics(batch, metrics, timing_raw, **rest)
         metrics |= self._staleness.measures()
+        if timing_raw.get("step"):
+            metrics["rollout/tokens_per_second"] = self._step.written / timing_raw["step"]
 
 
 def _version_of(server: Any) -> int | None:

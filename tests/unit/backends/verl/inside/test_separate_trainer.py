@@ -117,13 +117,28 @@ def test_a_step_of_two_parts_is_looked_at_as_one(trainer: Apart, monkeypatch: py
     monkeypatch.setattr(PPOTrainerSeparateAsync, "_compute_metrics", lambda *_, **__: None)
     metrics: dict[str, Any] = {}
     whole = KVBatchMeta(keys=["u_0_0", "v_0_0"], tags=[{}, {}], partition_id="train")
-    trainer._compute_metrics(whole, metrics, {"gen": 3.0}, global_steps=3, epoch=0)
+    trainer._compute_metrics(whole, metrics, {"gen": 0.1, "step": 3.0}, global_steps=3, epoch=0)
     assert (metrics["samples/stale"], metrics["samples/staleness_max"]) == (1, 1)
     assert metrics["reward/failed_fraction"] == 0.25
     assert metrics["rollout/tokens_per_second"] == 5
     trainer.on_step_begin()
     trainer._compute_metrics(whole, metrics, {}, global_steps=4, epoch=0)
     assert metrics["samples/stale"] == 0
+
+
+def test_the_first_part_that_learns_is_what_all_are_compared_with(
+    trainer: Apart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[int] = []
+    monkeypatch.setattr(
+        PPOTrainerSeparateAsync, "_compute_old_log_prob", lambda self, *_: parts.append(self.local_trigger_step)
+    )
+    for _ in range(2):
+        trainer.on_step_begin()
+        for number in (1, 2):  # nothing could be learnt from part 0
+            trainer.local_trigger_step = number
+            trainer._compute_old_log_prob(batch(2)[0], {})
+    assert parts == [0, 1, 0, 1]
 
 
 def test_failures_count_over_all_parts(trainer: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
