@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from agentic_rl.backends.verl.run import VerlRun
 
 
+FSDP = "dp"
+"""verl's name of the training engine that estimates of the memory are for."""
+
+
 def describe(
     run: VerlRun,
     native: Mapping[str, Any],
@@ -38,6 +42,7 @@ def describe(
     written = [METRICS, TRAJECTORIES, CURVE, CONFIG, VERSIONS, AGENT_LOOPS, NATIVE]
     written += [TENSORBOARD] * ("tensorboard" in native["trainer"]["logger"])
     writes = [str(run.folder / name) for name in [*written, "global_step_N"]]
+    known = run.known if native.get("model_engine", FSDP) == FSDP else None
     return Plan(
         backend="verl",
         steps=_steps(run, native, checkpoint),
@@ -45,8 +50,8 @@ def describe(
         environment=environment,
         processes=_processes(run, native),
         devices=[devices(native)],
-        memory=estimate(run.known),
-        no_memory=why_no_estimate(run.known),
+        memory=estimate(known) if known else None,
+        no_memory=why_no_estimate(known) if known else f"no estimate for the engine {native['model_engine']}",
         reads=[checked.path for checked in {**run.loaded.checked, **run.data}.values()],
         writes=[*writes, run.limits.trajectories] if run.limits.trajectories else writes,
     )

@@ -90,6 +90,11 @@ def test_a_plan_says_where_the_run_begins_and_how_far_it_goes(checkpoint: Checkp
     assert all(word in text for word in words), text
 
 
+def test_there_is_no_estimate_for_another_engine() -> None:
+    plan = describe(run(64), {**NATIVE, "model_engine": "megatron"}, GIVEN, {}, None)
+    assert (plan.memory, plan.no_memory) == (None, "no estimate for the engine megatron")
+
+
 def test_a_plan_names_the_ray_that_it_would_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     assert describe(run(64), NATIVE, GIVEN, {}, None).processes[0] == "Ray: one of its own on 127.0.0.1"
