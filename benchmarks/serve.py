@@ -3,10 +3,10 @@
     python benchmarks/serve.py [--streams 256] [--seconds 60] [--every 0.1]
 
 A model server, the service and the client are processes of their own. The server sends each stream a token every 100 ms
-with the time at which it left; the client notes when it came. It reads the streams straight from the
-server, and then through the service, and prints the percentiles of both and the differences between them. It also asks
-the service for its memory, its open files and its tasks, before and after: what was taken for the streams is given
-back.
+with the time at which it left; the client notes when it came. It reads the streams straight from the server, and then
+through the service, and prints the percentiles of both and the differences between them. It also asks the service for
+its memory, its open files and its tasks, before and after: what was taken for the streams is given back. On a machine
+that does other things too, give the three their turn first: `chrt --rr 10 python benchmarks/serve.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
 
 async def measure(server: str, through: str, streams: int, tokens: int) -> None:
     """Read the streams both ways."""
-    await read(through, min(streams, 16), tokens=10)  # what is made at the first use
+    await read(through, streams, tokens=10)  # what is made at the first use
     before = await state(through)
     delays = {}
     for name, url in (("straight", server), ("through", through)):
