@@ -23,6 +23,7 @@ from agentic_rl.rollout.crew import Crew
 from agentic_rl.rollout.leftovers import Leftovers
 from agentic_rl.rollout.recorder import Recorder
 from agentic_rl.rollout.retries import Retries
+from agentic_rl.rollout.watchdog import ROLLOUT, Watchdog
 
 
 class AgentRunner:
@@ -34,6 +35,7 @@ class AgentRunner:
         n_parallel_agents: how many rollouts are in flight.
         trajectory_timeout: seconds of one try.
         tool_timeout: seconds of a call of a tool that says nothing itself.
+        turn_timeout: seconds for which code in an async `run` may block.
         retries: which failed rollouts begin anew.
     """
 
@@ -45,6 +47,7 @@ class AgentRunner:
         n_parallel_agents: int,
         trajectory_timeout: float,
         tool_timeout: float,
+        turn_timeout: float,
         retries: Retries,
     ) -> None:
         self._agent = agent
@@ -53,6 +56,7 @@ class AgentRunner:
         self._new_recorder = new_recorder
         self._trajectory_timeout = trajectory_timeout
         self._tool_timeout = tool_timeout
+        self._turn_timeout = turn_timeout
         self._retries = retries
         self._crew: Crew[Task, Trajectory] = Crew(n_parallel_agents)
 
@@ -60,14 +64,16 @@ class AgentRunner:
         """Give each trajectory as it comes, with the number of its task; see `Crew.results`."""
         leftovers = Leftovers()
         try:
-            async with aclosing(self._crew.results(tasks, self._work)) as finished:
-                async for result in finished:
-                    yield result
+            with Watchdog(self._turn_timeout):
+                async with aclosing(self._crew.results(tasks, self._work)) as finished:
+                    async for result in finished:
+                        yield result
         finally:
             leftovers.tell(self._file)
 
     async def _work(self, task: Task) -> Trajectory:
         DEFAULT_TIMEOUT.set(self._tool_timeout)  # in the context of this worker alone
+        ROLLOUT.set(True)
         for tries in count(1):
             recorder = self._new_recorder(task)
             reward, cause = await self._attempt(task, recorder)

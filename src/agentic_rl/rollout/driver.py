@@ -126,6 +126,7 @@ class Driver:
             n_parallel_agents=self.n_parallel_agents,
             trajectory_timeout=self.limits.trajectory_timeout,
             tool_timeout=self._tool_timeout,
+            turn_timeout=self.limits.turn_timeout,
             retries=self._retries,
         )
         return runner.results(tasks)

@@ -210,3 +210,40 @@ class Wrapped(BaseEngineWrapper):
 @pytest.mark.parametrize("agent", [Plain(), Wrapped])
 def test_what_runs_in_a_thread_can_not_interrupt_the_run(agent: Any) -> None:
     assert rolled(agent).error.startswith("EscapedError: KeyboardInterrupt")
+
+
+class Blocks(Agent):
+    """Blocks in one rollout of two, in whatever way."""
+
+    def __init__(self, block: Callable[[], object]) -> None:
+        self._block = block
+
+    async def run(self, task: Task, model: Any) -> float:
+        if task.idx:
+            self._block()
+        else:
+            await asyncio.sleep(0.1)
+        return 1.0
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("block", [lambda: time.sleep(60), spin], ids=["sleep", "spin"])
+def test_code_that_blocks_the_event_loop_is_interrupted_and_the_others_go_on(block: Callable[[], object]) -> None:
+    driver = Driver(
+        ScriptedEngine([[1]]),
+        ChatFormat(TOKENIZER),
+        max_prompt_length=99,
+        max_response_length=99,
+        max_tokens=9,
+        max_steps=1,
+        turn_timeout=0.4,
+    )
+    start = time.monotonic()
+    good, blocked, late = asyncio.run(driver.run(Blocks(block), [make_task(idx=idx) for idx in (0, 1, 0)]))
+    assert time.monotonic() - start < 10
+    assert (good.error, late.error, good.trajectory_reward) == ("", "", 1.0)
+    assert (blocked.finish_reason, "blocking code held up" in blocked.error) == ("timeout", True)
