@@ -107,7 +107,7 @@ def test_no_tree_raises(tree: dict[str, Any]) -> None:
     st.lists(
         st.builds(
             lambda parts, value: f"{'.'.join(parts)}={value}",
-            st.lists(st.sampled_from(KEYS), min_size=1, max_size=4),
+            st.lists(st.sampled_from([*KEYS, "0", "1", "[0]"]), min_size=1, max_size=4),
             st.text(max_size=6) | REFERENCES,
         ),
         max_size=3,

@@ -66,7 +66,7 @@ def _provenance(composed: Composed, values: Mapping[str, Any], written_as: Mappi
     for key, value in values.items():
         parts = tuple(parts_of(key))
         field = field_at(parts) if parts and isinstance(parts[-1], str) else None
-        if field is None or section_of(field) or _is_copied(composed, key):
+        if field is None or section_of(field) or value is None or _is_copied(composed, key):
             continue
         source = _source(composed, key, written_as)
         default = None if field.is_required() else field.get_default(call_default_factory=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from agentic_rl.config.load import Loaded, load
 from aura_trees import SOUND
 
 
-def loaded(folder: Path, text: str = SOUND, *overrides: str, files: bool = False, **environ: str) -> Loaded:
+def loaded(
+    folder: Path, text: str = SOUND, *overrides: str, files: bool = False, environ: Mapping[str, str] | None = None
+) -> Loaded:
     path = folder / "run.yaml"
     path.write_text(text)
-    return load(path, overrides, files=files, environ=environ)
+    return load(path, overrides, files=files, environ=environ or {})
 
 
 def told(result: Loaded, *severities: str) -> list[tuple[str, str, int | None, int | None]]:
@@ -57,14 +60,43 @@ def test_the_effective_configuration_is_nested_with_defaults(tmp_path: Path) -> 
 def test_overrides_win_over_the_environment_over_the_file(tmp_path: Path) -> None:
     key = "verl_conf.trainer.n_gpus_per_node"
     environ = {"AGENTIC_RL__VERL_CONF__TRAINER__N_GPUS_PER_NODE": "2", "AGENTIC_RL__VERL_CONF__TRAINER__NNODES": "3"}
-    result = loaded(tmp_path, SOUND, f"{key}=4", **environ)
+    result = loaded(tmp_path, SOUND, f"{key}=4", environ=environ)
     assert (result.values[key], result.sources[key]) == (4, "command line")
     assert result.values["verl_conf.trainer.nnodes"] == 3
     assert result.sources["verl_conf.trainer.nnodes"] == "environment"
 
 
+def test_overrides_reach_into_items_of_lists(tmp_path: Path) -> None:
+    environ = {"AGENTIC_RL__AGENT_INSTANCES__0__EXECUTOR_NUM": "3", "AGENTIC_RL__TRAIN_INSTANCES__0__EXECUTOR_NUM": "2"}
+    result = loaded(
+        tmp_path, SOUND, "train_instances[0].executor_num=4", "infer_instances.0.executor_num=5", environ=environ
+    )
+    assert told(result, "error") == []
+    keys = [f"{kind}_instances[0].executor_num" for kind in ("train", "agent", "infer")]
+    assert [result.values[key] for key in keys] == [4, 3, 5]
+    assert [result.sources[key] for key in keys] == ["command line", "environment", "command line"]
+    assert result.sources["train_instances[0].name"] == "file"
+
+
+@pytest.mark.parametrize(
+    ("override", "key", "message"),
+    [
+        ("train_instances.1.name=A", "train_instances[1].name", "train_instances has 1 items, and none is 1"),
+        ("verl_conf.0.name=A", "verl_conf[0].name", "the file has no list verl_conf"),
+        ("train_instances.0.executor_kwargs=A", "train_instances[0].executor_kwargs", "is a section"),
+        ("train_instances.0.name.x=A", "train_instances[0].name.x", "has no x"),
+        ("train_instances.0.name=010", "train_instances[0].name", "010"),
+    ],
+)
+def test_overrides_of_items_that_set_nothing(tmp_path: Path, override: str, key: str, message: str) -> None:
+    result = loaded(tmp_path, SOUND, override)
+    (finding,) = [one for one in result.report if one.severity == "error"]
+    assert (finding.key, finding.file) == (key, "command line")
+    assert message in finding.message
+
+
 def test_what_an_override_broke_is_told_with_its_source(tmp_path: Path) -> None:
-    result = loaded(tmp_path, SOUND, AGENTIC_RL__VERL_CONF__TRAINER__NNODES="none")
+    result = loaded(tmp_path, environ={"AGENTIC_RL__VERL_CONF__TRAINER__NNODES": "none"})
     (finding,) = [one for one in result.report if one.severity == "error"]
     assert (finding.file, finding.key, finding.line) == ("environment", "verl_conf.trainer.nnodes", None)
     assert finding.message.endswith("(set by AGENTIC_RL__VERL_CONF__TRAINER__NNODES)")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from agentic_rl.config.aura.composition.composed import Composed, Origin
 from agentic_rl.config.aura.composition.composing import Composition
-from agentic_rl.config.overrides import override
+from agentic_rl.config.aura.composition.item_overrides import override_items
 from agentic_rl.config.source import Document
 
 __all__ = ["Composed", "Origin", "compose"]
@@ -19,8 +19,9 @@ def compose(document: Document, overrides: Sequence[str] = (), environ: Mapping[
 
     Args:
         document: The file.
-        overrides: `key=value` each; they win over the environment, which wins over the file.
+        overrides: `key=value` each, items of lists by number (`train_instances.0.name=A`); they win over the
+            environment, which wins over the file.
         environ: The environment.
     """
     environ = environ or {}
-    return Composition(document, override(document.tree, overrides, environ), environ).composed()
+    return Composition(document, override_items(document.tree, overrides, environ), environ).composed()

@@ -109,11 +109,14 @@ class Composition:
             own = key in whole.own or not items or (value == {} and key in self._places)
             result.origins[key] = self._own_origin(key) if own else _template_of(key, items)
         for key in [*result.origins]:
-            if result.origins[key].kind != "template":
-                result.origins |= dict.fromkeys(_items_of_list(whole.tree, key), result.origins[key])
+            for one in _items_of_list(whole.tree, key):
+                result.origins[one] = self._item_origin(one, key)
         lost = {key for key, origin in result.origins.items() if origin.kind == "template"}
         written = {*self._places, *self._overrides} - lost
         result.written = {key for key in written if key.partition(".")[0].partition("[")[0] not in (DEFAULTS, HYDRA)}
+
+    def _item_origin(self, key: str, of_list: str) -> Origin:
+        return self._own_origin(key) if key in self._overrides else self._result.origins[of_list]
 
     def _own_origin(self, key: str) -> Origin:
         override = self._overrides.get(key)
