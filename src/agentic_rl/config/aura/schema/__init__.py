@@ -31,7 +31,7 @@ class AuraConfig(Section):
     """Mode and log of the run."""
     serve_conf: ServeConf | None = None
     """Where the service listens; required in serve mode."""
-    direct_conf: DirectConf = Field(default=DirectConf())
+    direct_conf: DirectConf = Field(default_factory=DirectConf)
     """What direct mode runs."""
     verl_conf: VerlConf | None = None
     """Configuration of verl."""

@@ -100,7 +100,7 @@ class InferKwargs(Section):
 
     engine: Annotated[Text, Field(min_length=1)] = "vllm_proxy"
     """`vllm_proxy`: a server that is there already; released too: `vllm_mp`, `vllm_ray`, `vllm_external`."""
-    engine_kwargs: EngineKwargs = Field(default=EngineKwargs())
+    engine_kwargs: EngineKwargs = Field(default_factory=EngineKwargs)
     """Addresses and options of the engine."""
 
 
@@ -109,5 +109,5 @@ class InferInstance(Instance):
 
     name: Name
     """Name, unique among all instances."""
-    executor_kwargs: InferKwargs = Field(default=InferKwargs())
+    executor_kwargs: InferKwargs = Field(default_factory=InferKwargs)
     """The engine."""

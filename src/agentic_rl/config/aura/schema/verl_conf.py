@@ -32,7 +32,7 @@ class Algorithm(Section):
 
     adv_estimator: Literal["grpo", "gae"] = "grpo"
     """How advantages are estimated."""
-    kl_ctrl: KlCtrl = Field(default=KlCtrl())
+    kl_ctrl: KlCtrl = Field(default_factory=KlCtrl)
     """The KL divergence in the reward."""
 
 
@@ -69,13 +69,13 @@ class Model(Section):
 class ActorRolloutRef(Section):
     """`verl_conf.actor_rollout_ref`."""
 
-    model: Model = Field(default=Model())
+    model: Model = Field(default_factory=Model)
     """The policy."""
-    actor: Actor = Field(default=Actor())
+    actor: Actor = Field(default_factory=Actor)
     """Training."""
-    rollout: Rollout = Field(default=Rollout())
+    rollout: Rollout = Field(default_factory=Rollout)
     """Inference."""
-    ref: Ref = Field(default=Ref())
+    ref: Ref = Field(default_factory=Ref)
     """The reference model."""
 
 
@@ -109,15 +109,15 @@ class TrainerKeys(Section):
 class VerlConf(Section):
     """The native configuration of verl."""
 
-    extras: Extras = Field(default=Extras())
+    extras: Extras = Field(default_factory=Extras)
     """Services that training depends on; not a key of verl."""
-    algorithm: Algorithm = Field(default=Algorithm())
+    algorithm: Algorithm = Field(default_factory=Algorithm)
     """Advantages and the KL divergence in the reward."""
-    data: Data = Field(default=Data())
+    data: Data = Field(default_factory=Data)
     """Tasks, and the sizes of batches and sequences."""
-    actor_rollout_ref: ActorRolloutRef = Field(default=ActorRolloutRef())
+    actor_rollout_ref: ActorRolloutRef = Field(default_factory=ActorRolloutRef)
     """Policy, training, inference and reference model."""
-    trainer: TrainerKeys = Field(default=TrainerKeys())
+    trainer: TrainerKeys = Field(default_factory=TrainerKeys)
     """Devices, schedule and names of the run."""
 
     def native(self) -> dict[str, Any]:

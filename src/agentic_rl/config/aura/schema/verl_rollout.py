@@ -41,7 +41,7 @@ class ActorMegatron(Section):
     """Stages of the pipeline."""
     tensor_model_parallel_size: PositiveInt = 4
     """Devices that share a layer."""
-    override_transformer_config: TransformerConfig = Field(default=TransformerConfig())
+    override_transformer_config: TransformerConfig = Field(default_factory=TransformerConfig)
     """Settings of Megatron's transformer."""
 
 
@@ -50,7 +50,7 @@ class Actor(Section):
 
     strategy: Literal["megatron", "fsdp", "fsdp2", "veomni"] = "megatron"
     """What trains."""
-    optim: Optim = Field(default=Optim())
+    optim: Optim = Field(default_factory=Optim)
     """The optimizer."""
     entropy_coeff: NonNegativeFloat = 0.001
     """Weight of the entropy in the loss."""
@@ -64,7 +64,7 @@ class Actor(Section):
     """Weight of the KL divergence in the loss."""
     kl_loss_type: Literal["kl", "abs", "mse", "low_var_kl", "full"] = "low_var_kl"
     """How the KL divergence in the loss is estimated."""
-    megatron: ActorMegatron = Field(default=ActorMegatron())
+    megatron: ActorMegatron = Field(default_factory=ActorMegatron)
     """How Megatron cuts the policy up; without effect with another strategy."""
 
 
@@ -82,7 +82,7 @@ class Rollout(Section):
     """Tokens of the longest prompt."""
     response_length: PositiveInt = 2048
     """Tokens of the longest response."""
-    agent: AgentLoop = Field(default=AgentLoop())
+    agent: AgentLoop = Field(default_factory=AgentLoop)
     """What runs agents."""
     log_prob_micro_batch_size_per_gpu: PositiveInt = 2
     """Samples of one forward pass on a device when log-probabilities are computed."""
@@ -114,5 +114,5 @@ class Ref(Section):
 
     log_prob_micro_batch_size_per_gpu: PositiveInt = 2
     """Samples of one forward pass on a device."""
-    megatron: RefMegatron = Field(default=RefMegatron())
+    megatron: RefMegatron = Field(default_factory=RefMegatron)
     """How Megatron cuts the reference model up; without effect with another strategy."""
