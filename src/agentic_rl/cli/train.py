@@ -20,9 +20,11 @@ def train(
     ] = False,
 ) -> None:
     """Check the file, then train with its backend; of the instances format, run its jobs or serve its instances."""
+    from agentic_rl.cluster.parent import end_with_own_parent
     from agentic_rl.config.formats import detect
     from agentic_rl.config.load import read_document
 
+    end_with_own_parent()
     with failures_reported():
         document, _ = read_document(config_path, files=False)
         if detect(document.tree) == "aura":

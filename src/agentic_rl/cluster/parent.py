@@ -23,6 +23,15 @@ def end_with_parent(grace: float = GRACE_SECONDS) -> None:
         threading.Thread(target=_watch, args=(int(parent), grace), daemon=True).start()
 
 
+def end_with_own_parent() -> None:
+    """The same for a program that people start, too: only where its own parent is the one that is meant.
+
+    A shell in between, which inherited the variable, ends by itself.
+    """
+    if os.environ.get(PARENT) == str(os.getppid()):
+        end_with_parent()
+
+
 def _watch(parent: int, grace: float) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK_SECONDS)

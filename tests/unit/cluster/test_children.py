@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agentic_rl.cluster.children import Command, Ended, run_all
+from agentic_rl.cluster.parent import PARENT, end_with_own_parent
 
 
 def command(folder: Path, name: str, program: str, **environment: str) -> Command:
@@ -168,12 +169,14 @@ def test_what_is_printed_nobody_need_read(tmp_path: Path) -> None:
     assert (tmp_path / "A.log").read_text() == "x\n"
 
 
-def test_when_we_are_killed_the_job_ends_with_all_its_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["end_with_parent", "end_with_own_parent"])
+def test_when_we_are_killed_the_job_ends_with_all_its_processes(tmp_path: Path, end: str) -> None:
     job = f"""
         import os, pathlib, subprocess, time, signal
-        from agentic_rl.cluster.parent import end_with_parent
+        from agentic_rl.cluster import parent
         signal.signal(signal.SIGTERM, lambda *_: None)  # does not heed
-        end_with_parent(grace=0.2)
+        parent.end_with_parent.__defaults__ = (0.2,)
+        parent.{end}()
         other = subprocess.Popen(["sleep", "600"])
         pathlib.Path({str(tmp_path / "pids")!r}).write_text(f"{{os.getpid()}} {{other.pid}}")
         time.sleep(600)
@@ -193,3 +196,10 @@ def test_when_we_are_killed_the_job_ends_with_all_its_processes(tmp_path: Path) 
             return
         time.sleep(0.1)
     raise AssertionError(f"left behind: {[one for one in numbers if alive(one)]}")
+
+
+def test_only_the_own_parent_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PARENT, str(os.getpid()))  # as a shell in between leaves it
+    before = threading.active_count()
+    end_with_own_parent()
+    assert threading.active_count() == before
