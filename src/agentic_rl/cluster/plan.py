@@ -63,12 +63,13 @@ class RayNode:
     role: str
 
     def arguments(self, folder: Path) -> list[str]:
-        """Those of `ray start`; `folder` is for its files, where this is the head."""
+        """Those of `ray start`; `folder` is for its files."""
         resources: dict[str, float] = {self.role: 1}
-        at = ["--head", f"--port={self.head_address.rpartition(':')[2]}", f"--temp-dir={folder}"]
+        at = ["--head", f"--port={self.head_address.rpartition(':')[2]}"]
         given = [
             *([*at, "--include-dashboard=false"] if self.head else [f"--address={self.head_address}"]),
             f"--node-ip-address={self.own_address}",
+            f"--temp-dir={folder}",
             "--disable-usage-stats",
             "--block",
         ]

@@ -67,7 +67,7 @@ class Program:
 
     def last_words(self) -> str:
         """The last error in its log."""
-        return last_error(self.log)
+        return last_error(self.log, self.begin)
 
     def signal(self, number: int) -> None:
         """Send a signal, if it still runs: SIGKILL to its group, another one to itself, which knows its own."""

@@ -35,16 +35,15 @@ def ray_on(node: NodePlan, ray: RayNode, stopping: Callable[[], bool]) -> Iterat
         ClusterError: it can't be started, or the head does not come.
         StoppedError: a signal came while it was waited for.
     """
-    # Short, since Ray's sockets lie below it; the other nodes are told by the head.
-    home = Path(tempfile.mkdtemp(prefix="ray-")) if ray.head else None
+    # A folder of our own: /tmp/ray may belong to another user. Short, since Ray's sockets lie below it.
+    home = Path(tempfile.mkdtemp(prefix="ray-"))
     log = node.states / f"ray-{node.node.index}.log"
     try:
         started = _head if ray.head else _joined
-        with started(ray, home or Path(), log, node.join_seconds, stopping) as program:
+        with started(ray, home / "r", log, node.join_seconds, stopping) as program:
             yield program
     finally:
-        if home is not None:
-            shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def authentication(node: NodePlan, environ: Mapping[str, str], stopping: Callable[[], bool]) -> dict[str, str]:

@@ -61,6 +61,8 @@ class Supervisor:
         self._stopping = 0
         self._child: Child | None = None
         self._before: Progress | None = None
+        self._begin = 0
+        """Where the log of the present start begins."""
 
     def run(self) -> int:
         """Run the job to its end; the exit status (see `statuses`)."""
@@ -76,7 +78,7 @@ class Supervisor:
     def _wait(self, verdict: Verdict, file: status.StatusFile) -> None:
         """Let time pass before the next start, and until processes of the last one are gone."""
         seconds = self._job.policy.wait(verdict.fruitless, self._draw)
-        file.update(state="waiting", message=last_error(self._log))
+        file.update(state="waiting", message=last_error(self._log, self._begin))
         retry = f"retry {len(self._attempts)} of {self._job.policy.max_retries}"
         self._say(f"starting again in {seconds:.1f} s ({retry})")
         self._sleep_until(time.monotonic() + seconds, lambda: False)
@@ -104,6 +106,7 @@ class Supervisor:
     def _run_once(self, file: status.StatusFile) -> int:
         """The status of the job, started once."""
         command = Command(LOG, self._job.command, self._log, self._job.environment)
+        self._begin = self._log.stat().st_size if self._log.exists() else 0
         self._child = child = Child(command, binary_output())
         looked = time.monotonic()
         try:
@@ -157,7 +160,7 @@ class Supervisor:
         state: status.State = "finished" if verdict.status == 0 else "failed"
         if verdict.status == INTERRUPTED:
             state = "stopped"
-        error = "" if verdict.status in (0, INTERRUPTED) else last_error(self._log)
+        error = "" if verdict.status in (0, INTERRUPTED) else last_error(self._log, self._begin)
         file.update(state=_STATES.get(verdict.kind, state), exit_status=verdict.status, message=error)
         if verdict.kind == "crash loop":
             self._say(f"giving up: {verdict.fruitless} starts in a row made no step; the last error:\n{error}")
@@ -194,17 +197,17 @@ def supervise(
     return Supervisor(Supervised(command, run, folder, node=node, policy=policy), say, draw).run()
 
 
-def last_error(log: Path) -> str:
-    """The end of a log from the last line on that names an error, at most twelve lines."""
+def last_error(log: Path, begin: int = 0) -> str:
+    """The end of a log, after byte `begin`, from the last line on that names an error: at most twelve lines."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - ERROR_BYTES))
+            file.seek(max(begin, file.seek(0, 2) - ERROR_BYTES))
             lines = file.read().decode("utf-8", "replace").rstrip().splitlines()
     except OSError:
         return ""
     named = [number for number, line in enumerate(lines) if _ERROR.search(line)]
-    begin = named[-1] if named else len(lines) - 3
-    return "\n".join(lines[max(begin, 0) :][:12])
+    first = named[-1] if named else max(len(lines) - 3, 0)
+    return "\n".join(lines[first:][:12])
 
 
 def _free(run: Path) -> bool:

@@ -212,6 +212,11 @@ def test_the_last_error_of_a_log(tmp_path: Path, log: str, shown: str) -> None:
     assert last_error(tmp_path / "log") == shown
 
 
+def test_errors_of_an_earlier_start_are_not_the_last_one(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("error of old\nfine\n")
+    assert last_error(tmp_path / "log", begin=13) == "fine"
+
+
 def test_a_log_that_is_not_there_has_no_error(tmp_path: Path) -> None:
     assert last_error(tmp_path / "log") == ""
 
