@@ -21,7 +21,8 @@ _FAMILIES = {
     "3": "Paths and files",
     "4": "The content of files",
     "5": "Backends",
-    "6": "Cluster files",
+    "6": "Cluster files and what they start",
+    "7": "Services",
 }
 
 
