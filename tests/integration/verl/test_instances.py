@@ -12,6 +12,8 @@ import psutil
 import pytest
 from verl_runs import LIMIT, measured, rollouts, start_program, wait_for
 
+from agentic_rl.cluster.direct import ENTRYPOINT
+
 pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.timeout(900)]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -48,6 +50,10 @@ def make(folder: Path) -> Path:
     return config
 
 
+def is_job(process: psutil.Process) -> bool:
+    return ENTRYPOINT in process.cmdline()
+
+
 def test_a_hybrid_run_goes_on_after_a_kill_with_a_manager_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +64,8 @@ def test_a_hybrid_run_goes_on_after_a_kill_with_a_manager_of_its_own(
     first = start_program(command, here)
     wait_for(run / "latest_checkpointed_iteration.txt", "1", first)
     started = psutil.Process(first.pid).children(recursive=True)
-    os.kill(first.pid, signal.SIGKILL)
+    for process in [*filter(is_job, started), first]:  # the parent alone would have its job stop in good order
+        os.kill(process.pid, signal.SIGKILL)
     first.communicate()
     assert psutil.wait_procs(started, timeout=150)[1] == []
 

@@ -9,6 +9,7 @@ import pytest
 
 from agentic_rl.backends.errors import InstanceError
 from agentic_rl.backends.verl.checkpoints import POINTER
+from agentic_rl.backends.verl.composition import TEMPLATE, compose
 from agentic_rl.backends.verl.native_check import NativeFinding
 from aura_trees import REMOVED, SOUND
 from instances_runs import CONF, ENGINE, KWARGS, run, said
@@ -35,6 +36,36 @@ def test_the_template_is_that_of_the_strategy() -> None:
     assert one.native()["model_engine"] == "megatron"
     assert one.overrides()[0] == "model_engine=megatron"
     assert run().native()["model_engine"] == "dp"
+
+
+@needs_verl
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {f"{CONF}.trainer.device": "cpu", f"{CONF}.trainer.n_gpus_per_node": 1},
+        {f"{CONF}.actor_rollout_ref.actor.strategy": "megatron"},
+        {f"{CONF}.algorithm.adv_estimator": "gae", f"{CONF}.trainer.coffee": {"black": ["it's", 1.5]}},
+        {"train_instances[0].executor_kwargs.cluster_mode": "one_step_off"},
+    ],
+    ids=str,
+)
+def test_the_command_line_gives_the_same(changes: dict[str, Any]) -> None:
+    from omegaconf import OmegaConf
+
+    one = run(changes)
+    assert OmegaConf.to_container(compose(TEMPLATE, overrides=one.overrides()), resolve=True) == one.native()
+
+
+@needs_verl
+def test_apart_is_the_trainer_of_verl_that_is_apart() -> None:
+    mode = {"train_instances[0].executor_kwargs.cluster_mode": "one_step_off"}
+    native = run(mode).native()
+    assert at(native, "trainer.v1.trainer_mode") == "separate_async"
+    assert at(native, "trainer.v1.separate_async.parameter_sync_step") == 1
+    wrong = run(
+        {"train_instances[0].executor_kwargs.cluster_mode": "one_step_off", f"{CONF}.data.train_batch_size": 24}
+    )
+    assert said(wrong, f"{CONF}.data.train_batch_size")[0].startswith("error ARL555 24 prompts are not whole mini")
 
 
 @needs_verl
