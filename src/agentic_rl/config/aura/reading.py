@@ -135,7 +135,7 @@ def _report(loc: Loc, error: str, field: FieldInfo | None, holder: Any, findings
     key, last = dotted(loc), loc[-1]
     value = holder[last] if error != "missing" else UNSET
     if isinstance(value, str) and value == UNSET:
-        findings.add(MISSING, key, "required, but nobody wrote it", f"write {_rule(field)}")
+        findings.add(MISSING, key, "required, but nobody wrote it", f"write {rule_of(field)}")
     elif field is None or section_of(field) or _is_mapping(field):
         _report_section(key, value, field, findings)
     else:
@@ -147,14 +147,14 @@ def _report(loc: Loc, error: str, field: FieldInfo | None, holder: Any, findings
 
 
 def _report_section(key: str, value: Any, field: FieldInfo | None, findings: PlacedFindings) -> None:
-    rule = _rule(field) if not key.endswith("]") else "a mapping"
+    rule = rule_of(field) if not key.endswith("]") else "a mapping"
     if value is None:
         findings.add(NULL, key, f"null (nothing written) where {rule} belongs", f"write {rule}, or remove the key")
     else:
         findings.add(WRONG_TYPE, key, f"{show(value)} is {type_words(value)}; it must be {rule}", f"write {rule}")
 
 
-def _rule(field: FieldInfo | None) -> str:
+def rule_of(field: FieldInfo | None) -> str:
     """What a field accepts, in words."""
     if field is None:
         return "a mapping"

@@ -6,20 +6,20 @@ import ast
 import inspect
 from functools import cache
 
-from agentic_rl.config.flat.level import Level
+from pydantic import BaseModel
 
 
 @cache
-def field_docs(model: type[Level]) -> dict[str, str]:
+def field_docs(model: type[BaseModel]) -> dict[str, str]:
     """Field -> its documentation on one line, for the fields of `model` and of its bases."""
     docs: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        if issubclass(base, Level):
+        if issubclass(base, BaseModel) and base is not BaseModel:
             docs.update(_own_docs(base))
     return docs
 
 
-def _own_docs(model: type[Level]) -> dict[str, str]:
+def _own_docs(model: type[BaseModel]) -> dict[str, str]:
     (definition,) = ast.parse(inspect.getsource(model)).body
     if not isinstance(definition, ast.ClassDef):
         return {}
