@@ -21,6 +21,7 @@ STANDARD = {
     errors.WeightTransferError: ConnectionError,
     errors.JobFailedError: RuntimeError,
     errors.InstanceError: LookupError,
+    errors.StaleSamplesError: RuntimeError,
 }
 
 
