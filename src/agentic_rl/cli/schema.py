@@ -14,6 +14,7 @@ class Name(str, Enum):
     """The formats that have a schema."""
 
     flat = "flat"
+    instances = "instances"
     trajectories = "trajectories"
 
 
@@ -21,7 +22,7 @@ def schema(
     name: Annotated[Name, typer.Argument(help="A configuration format, or a line of trajectories.jsonl.")],
     write: Annotated[
         bool,
-        typer.Option("--write", help="Write it to NAME.schema.json here; for flat, print an editor's line."),
+        typer.Option("--write", help="Write it to NAME.schema.json here; for a configuration, print an editor's line."),
     ] = False,
 ) -> None:
     """Print the JSON Schema of a format, or write it."""
@@ -43,6 +44,10 @@ def _schema(name: Name) -> dict[str, Any]:
         from agentic_rl.config.flat import json_schema
 
         return json_schema()
+    if name is Name.instances:
+        from agentic_rl.config.aura.json_schema import json_schema as of_instances
+
+        return of_instances()
     from agentic_rl.view.schema import trajectory_schema
 
     return trajectory_schema()
