@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agentic_rl import Agent, Task, ToolAgent, tool
+from agentic_rl import Agent, BaseEngineWrapper, Task, ToolAgent, Trajectory, tool
 from agentic_rl.agents.agent import ChatModel
 from agentic_rl.agents.task import Message
 from agentic_rl.serve.settings import AgentInstance, Infer
@@ -66,6 +66,22 @@ class Endless(Agent):
             type(self).cancelled += 1
             raise
         return 0.0
+
+
+class Wrapping(BaseEngineWrapper):
+    """Makes its trajectory itself, as existing agent files do."""
+
+    async def generate_trajectory(self, task: Any, stream_queue: Any = None) -> Any:
+        choice = (await self.completions[0](messages=task["prompt"]))["choices"][0]
+        tokens = choice["token_ids"]
+        trajectory = Trajectory([1], tokens, [1] * len(tokens), trajectory_reward=0.25)
+        trajectory.chat_completions = [*task["prompt"], {"role": "assistant", "content": "made"}]
+        return trajectory
+
+
+class Broken(Wrapping):
+    def initialize(self) -> None:
+        raise RuntimeError("no licence")
 
 
 def tokenizer_folder(folder: Path) -> str:

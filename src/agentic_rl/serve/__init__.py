@@ -26,7 +26,8 @@ def run(loaded: Loaded, overrides: Sequence[str] = (), *, insecure: bool = False
     """
     from importlib.util import find_spec
 
-    from agentic_rl.config.diagnostics import Report
+    from agentic_rl.config.diagnostics import ConfigError, Report
+    from agentic_rl.config.flat.files import placed
     from agentic_rl.serve.findings import PACKAGE_MISSING, error
 
     config = loaded.require_aura()
@@ -35,7 +36,13 @@ def run(loaded: Loaded, overrides: Sequence[str] = (), *, insecure: bool = False
     from agentic_rl.serve.reading import remarks, settings_of
     from agentic_rl.serve.service import run_service
 
-    settings = settings_of(config, loaded.document.file, overrides)
-    for remark in remarks(config, settings):
-        print(Report([remark]).to_text(), file=sys.stderr)
-    return run_service(settings, insecure=insecure)
+    place_of = loaded.require_composed().place_of
+    try:
+        settings = settings_of(config, loaded.document.file, overrides)
+        said = Report([placed(one, one.key, place_of) for one in remarks(config, settings)], loaded.report.sources)
+        if len(said):
+            print(said.to_text(), file=sys.stderr)
+        return run_service(settings, insecure=insecure)
+    except ConfigError as refused:
+        found = [placed(one, one.key, place_of) for one in refused.report]
+        raise ConfigError(Report(found, loaded.report.sources)) from None

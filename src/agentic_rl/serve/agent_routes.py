@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
-from agentic_rl.config.diagnostics import ConfigError
 from agentic_rl.rollout.gateway.faults import ApiError
 from agentic_rl.serve.agents.call import AgentCall
 from agentic_rl.serve.agents.pool import AgentPool
@@ -84,8 +83,6 @@ async def _stream(name: str, first: bytes, told: AsyncGenerator[bytes, None]) ->
                 yield part
     except ApiError as error:
         yield event("error", error.body())
-    except ConfigError as error:  # the class of a wrapper that can't be made
-        yield event("error", ApiError(500, str(error), code="agent_failed").body())
     except Exception as error:
         _LOGGER.exception("a run of %s failed", name)
         yield event("error", ApiError(500, f"{type(error).__name__}: {error}", code="agent_failed").body())

@@ -34,11 +34,10 @@ serve_conf:
   port: {port}
 agent_instances:
   - name: HELPER
-    executor_num: {executors}
     executor_kwargs:
       agent_engine: rllm
       agent_engine_kwargs:
-        agent_name: agent_instances:Calculating
+        agent_name: agent_instances:{agent}
         max_prompt_length: 1024
         max_model_len: 2048
         tokenizer: {folder}/tokenizer
@@ -80,17 +79,21 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def program(
-    folder: Path, model: FakeServer, stream: StreamServer, *arguments: str, host: str = "127.0.0.1", executors: int = 1
+    folder: Path,
+    model: FakeServer,
+    stream: StreamServer,
+    *arguments: str,
+    host: str = "127.0.0.1",
+    agent: str = "Calculating",
 ) -> AsyncIterator[Program]:
     port = free_port()
     folder.chmod(0o750)
     tokenizer_folder(folder)
     file = folder / "serve.yaml"
-    file.write_text(
-        CONFIG.format(folder=folder, host=host, port=port, model=model.url, stream=stream.url, executors=executors)
-    )
+    given = {"folder": folder, "host": host, "port": port, "agent": agent}
+    file.write_text(CONFIG.format(**given, model=model.url, stream=stream.url))
     file.chmod(0o640)
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "RAY_DEDUP_LOGS": "0"}
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "agentic_rl", "--config-path", str(file), *arguments),
         stdout=asyncio.subprocess.PIPE,
@@ -173,3 +176,18 @@ def test_an_address_that_is_taken_is_a_finding(tmp_path: Path) -> None:
             assert "ARL" in output
 
     asyncio.run(main())
+
+
+def test_what_can_not_be_served_is_found_at_its_line(tmp_path: Path) -> None:
+    async def main() -> str:
+        async with model_server() as model, StreamServer() as stream:
+            with pytest.raises(AssertionError) as caught:
+                async with program(tmp_path, model, stream, agent="nobody"):
+                    raise NotImplementedError
+            return str(caught.value)
+
+    output = asyncio.run(main())
+    line = (tmp_path / "serve.yaml").read_text().split("\n").index("        agent_name: agent_instances:nobody") + 1
+    assert f"serve.yaml:{line}:" in output
+    assert "ARL705" in output
+    assert "Traceback" not in output

@@ -94,6 +94,23 @@ def test_a_run_that_fails_says_why_with_the_line_of_the_agent(tmp_path: Path, to
     assert "agent_instances.py" in result["error"]
 
 
+def test_a_wrapper_tells_what_it_writes_at_once_and_its_messages_at_the_end(tmp_path: Path, tokenizer: str) -> None:
+    events = with_agent(tmp_path, "Wrapping", tokenizer, told)
+    assert [data["name"] for name, data in events if name == "run_item_stream_event"] == ["message_output_created"]
+    deltas = [data["data"].get("delta", "") for name, data in events if name == "raw_response_event"]
+    assert "".join(deltas) == CALL
+    assert events[-1][1]["reward"] == 0.25
+
+
+def test_a_wrapper_that_can_not_be_made_says_why(tmp_path: Path, tokenizer: str) -> None:
+    async def body(running: Service) -> httpx.Response:
+        return await post(running, ASKED)
+
+    answer = with_agent(tmp_path, "Broken", tokenizer, body)
+    assert answer.status_code == 500
+    assert "no licence" in answer.json()["error"]["message"]
+
+
 def test_an_agent_that_blocks_its_loop_delays_nobody_else(tmp_path: Path, tokenizer: str) -> None:
     async def body(running: Service) -> float:
         slow = asyncio.ensure_future(told(running))

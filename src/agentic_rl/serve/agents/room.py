@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentic_rl.agents.closing import close_agent
-from agentic_rl.agents.errors import DuplicateAgentError, NotAnAgentError, UnknownAgentError
+from agentic_rl.agents.errors import AgentFileError, DuplicateAgentError, NotAnAgentError, UnknownAgentError
 from agentic_rl.agents.registry import find_agent
 from agentic_rl.agents.task import Task
 from agentic_rl.agents.trajectory import Trajectory
@@ -57,12 +57,15 @@ class AgentRoom:
         """Run the agent once, and tell what happens; return how the run finished.
 
         Raises:
-            ApiError: the model server can't be used now.
+            ApiError: the model server can't be used now, or the class of a wrapper can't be made.
         """
         driver = await self._connected()
         watch = Watch(emit, self._format)
         WATCH.set(watch)
-        trajectory = await self._run(driver, call.task())
+        try:
+            trajectory = await self._run(driver, call.task())
+        except AgentFileError as problem:  # the class of a wrapper, which is made at its first run
+            raise ApiError(500, str(problem), code="agent_failed") from problem
         shown = len(call.task().prompt)
         watch.rest(trajectory.chat_completions[shown:])
         if self._records is not None:
