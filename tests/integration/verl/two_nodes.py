@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -128,9 +127,18 @@ def ray_on(nodes: Mapping[Node, str], folder: Path, port: int = 6379) -> Iterato
         yield address
     finally:
         for process in reversed(running):
-            process.send_signal(signal.SIGTERM)
-        psutil.wait_procs([psutil.Process(one.pid) for one in running if one.poll() is None], timeout=30)
+            process.terminate()
+        for process in running:
+            _end(process)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    try:
+        process.wait(LIMIT)  # Ray lets a node drain for half a minute
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _until_said(log: Path, words: str, process: subprocess.Popen[str]) -> None:
