@@ -12,8 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 from tiny_verl_project import make
-from verl_runs import LIMIT, start, wait_for
+from verl_runs import LIMIT, start, start_program, wait_for
 
+APART = str(Path(__file__).parent / "separate_child.py")
 pytestmark = [pytest.mark.verl, pytest.mark.soak, pytest.mark.timeout(900)]
 
 BROKEN_ENGINE = '''
@@ -71,12 +72,23 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     assert time.monotonic() - killed < 120
 
 
-def test_an_engine_that_fails_while_it_takes_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_inference_server_that_is_killed(tmp_path: Path) -> None:
+    config = make(tmp_path / "project", device="cpu", total_training_steps=20)
+    process = start_program([APART, str(config)], tmp_path / "here")
+    wait_for(tmp_path / "here/checkpoints/tiny/one/latest_checkpointed_iteration.txt", "1", process)
+    os.kill(named(process, "ray::vLLMHttpServer").pid, signal.SIGKILL)
+    assert "WorkerLostError: a process of the job died" in told(process, 180)
+
+
+@pytest.mark.parametrize("program", [("-m", "agentic_rl", "--config-path"), (APART,)], ids=["hybrid", "apart"])
+def test_an_engine_that_fails_while_it_takes_the_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: tuple[str, ...]
+) -> None:
     (tmp_path / "broken_engine.py").write_text(BROKEN_ENGINE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("VERL_USE_EXTERNAL_MODULES", "broken_engine")
     config = make(tmp_path / "project", total_training_steps=3)
-    text = told(start(config, tmp_path / "here"))
+    text = told(start_program([*program, str(config)], tmp_path / "here"))
     assert "the engine could not take the weights: BufferError: a pointer is still exported" in text
 
 
