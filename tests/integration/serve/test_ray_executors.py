@@ -19,7 +19,7 @@ from agentic_rl.serve.executors import Executors
 from serve_doubles import events_of
 
 ray = pytest.importorskip("ray")
-pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.integration, pytest.mark.verl, pytest.mark.filterwarnings("default")]
 TESTS = Path(__file__).parents[2]
 CALL = AgentCall("How much is 12*7?", "84")
 
