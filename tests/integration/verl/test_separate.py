@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.timeout(900
 
 CHILD = str(Path(__file__).parent / "separate_child.py")
 SLOW = '''
-"""Two turns, and time between them in which the weights change; of each group one rollout breaks."""
+"""Two turns, and time between them; of each group one rollout breaks."""
 
 import asyncio
 
@@ -43,9 +43,9 @@ STALE = "samples/stale", "samples/staleness_max"
 
 
 def test_a_killed_run_goes_on_and_never_learns_from_weights_more_than_a_step_old(tmp_path: Path) -> None:
+    run = tmp_path / "here" / "checkpoints" / "tiny" / "one"
     config = make(tmp_path / "project", SLOW, device="cpu", total_training_steps=4, max_failed_fraction=0.3)
     more = json.dumps({"actor_rollout_ref.actor.ppo_mini_batch_size": 2})
-    run = tmp_path / "here" / "checkpoints" / "tiny" / "one"
     first = start_program([CHILD, str(config), more], tmp_path / "here")
     wait_for(run / "latest_checkpointed_iteration.txt", "2", first)
     started = psutil.Process(first.pid).children(recursive=True)
@@ -63,7 +63,6 @@ def test_a_killed_run_goes_on_and_never_learns_from_weights_more_than_a_step_old
     # one that was under way at the kill is begun anew, with the weights that were saved.
     assert [[line[name] for name in STALE] for line in (lines[0], lines[1], lines[3])] == [[0, 0], [16, 1], [16, 1]]
     assert lines[2]["samples/staleness_max"] <= 1
-    assert max(line["training/off_policy/trajectory_spans/max"] for line in lines) == 2
     every_server_acknowledged(lines)
     failures_and_parts_are_counted_over_the_whole_step(run, lines)
 
@@ -94,15 +93,19 @@ def test_two_nodes(tmp_path: Path) -> None:
         ray_on({training: TRAINING_ROLE, inference: INFERENCE_ROLE}, tmp_path) as address,
     ):
         log = tmp_path / "run.log"
+        more = json.dumps({"trainer.val_before_train": True, "trainer.test_freq": 3})
         process = training.start(
-            sys.executable, CHILD, str(config), cwd=here, variables={"RAY_ADDRESS": address}, log=log
+            sys.executable, CHILD, str(config), more, cwd=here, variables={"RAY_ADDRESS": address}, log=log
         )
         seen = watched(process, training, inference)
         assert process.returncode == 0, log.read_text()
     run = here / "checkpoints" / "tiny" / "one"
-    lines = measured(run)
+    lines = [line for line in measured(run) if line["phase"] == "training"]
     assert [[line[name] for name in STALE] for line in lines] == [[0, 0], [16, 1], [16, 1]]
     every_server_acknowledged(lines)
+    evaluations = [line for line in measured(run) if line["phase"] == "evaluation"]
+    assert [line["step"] for line in evaluations] == [0, 3]
+    assert all(0 <= line["eval/reward"] <= 1 for line in evaluations)
     assert any(name.startswith("ray::WorkerDict") for name in seen[training]), seen
     assert not any(name.startswith("ray::WorkerDict") for name in seen[inference]), seen
     engine = ("ray::vLLMHttpServer", "VLLM::")
