@@ -16,6 +16,7 @@ from agentic_rl.cluster.plan import NodePlan
 from agentic_rl.cluster.programs import Program, StoppedError, is_healthy, require_free, wait_for
 from agentic_rl.cluster.status import LEASE_SECONDS, Lease, NodeStatus, State, StatusFile
 from agentic_rl.cluster.statuses import FAILED, FINISHED, INTERRUPTED, LOST, was_stopped
+from agentic_rl.cluster.supervise import asked
 
 LOOK_SECONDS = 0.2
 GONE_SECONDS = LEASE_SECONDS
@@ -75,7 +76,7 @@ class Launch:
     def _signalled(self, number: int) -> None:
         self._signals.append(number)
         if self._job is not None:
-            self._job.signal(signal.SIGKILL if len(self._signals) > 2 else number)
+            self._job.signal(signal.SIGKILL if len(self._signals) > 2 else asked(number))
 
     def _stopping(self) -> bool:
         return bool(self._signals)

@@ -139,7 +139,7 @@ class Supervisor:
         child = self._child
         if child is None:
             return
-        child.signal(signal.SIGKILL if self._stopping > 2 else number)
+        child.signal(signal.SIGKILL if self._stopping > 2 else asked(number))
 
     def _sleep_until(self, end: float, done: Callable[[], bool]) -> None:
         while not self._stopping and not done() and (left := end - time.monotonic()) > 0:
@@ -195,6 +195,11 @@ def supervise(
     """
     folder = states or (run or Path.cwd()) / status.FOLDER
     return Supervisor(Supervised(command, run, folder, node=node, policy=policy), say, draw).run()
+
+
+def asked(number: int) -> int:
+    """The signal that is passed on: to be hung up asks to stop as well, but nothing saves when it is."""
+    return signal.SIGTERM if number == signal.SIGHUP else number
 
 
 def last_error(log: Path, begin: int = 0) -> str:

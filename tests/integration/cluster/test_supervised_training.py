@@ -76,6 +76,23 @@ def test_ctrl_c_reaches_the_run_which_saves_and_the_same_command_goes_on(tmp_pat
     assert steps_of(run) == list(range(1, 41))
 
 
+def test_a_run_ends_with_its_supervisor_and_saves(tmp_path: Path) -> None:
+    config, run = project(tmp_path, 2000)
+    process = supervised(config, tmp_path / "here")
+    end = time.monotonic() + 90
+    while not (run / "global_step_3").is_dir():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    job = int((run / ".lock").read_text())
+    while Path(f"/proc/{job}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert "interrupted after step" in (run / "nodes" / "job-0.log").read_text()
+
+
 def test_old_checkpoints_go_before_the_first_start(tmp_path: Path) -> None:
     config, run = project(tmp_path, 6)
     (run / "global_step_90").mkdir(parents=True)

@@ -120,7 +120,7 @@ def test_children_of_the_job_end_with_it_and_others_do_not(tmp_path: Path) -> No
     assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_reaches_the_job_which_is_not_started_again(tmp_path: Path, number: signal.Signals) -> None:
     text = """
         signal.signal(signal.SIGTERM, lambda *_: (step(2), sys.exit(130)))
