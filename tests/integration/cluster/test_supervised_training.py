@@ -90,7 +90,7 @@ def test_a_run_ends_with_its_supervisor_and_saves(tmp_path: Path) -> None:
     while Path(f"/proc/{job}").exists():
         assert time.monotonic() < end
         time.sleep(0.1)
-    assert "interrupted after step" in (run / "nodes" / "job-0.log").read_text()
+    assert "interrupted after step" in (run / "nodes" / "supervised-0.log").read_text()
 
 
 def test_old_checkpoints_go_before_the_first_start(tmp_path: Path) -> None:

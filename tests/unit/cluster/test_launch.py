@@ -16,7 +16,9 @@ from agentic_rl.backends.errors import ClusterError
 from agentic_rl.cluster import launch, status
 from agentic_rl.cluster.launch import Launch
 from agentic_rl.cluster.plan import NodePlan, Part
+from agentic_rl.cluster.retry import RetryPolicy
 from agentic_rl.cluster.status import NodeStatus, StatusFile
+from agentic_rl.cluster.supervise import supervise
 from agentic_rl.config.aura.hosts import parse_hosts
 
 NODES = parse_hosts("192.0.2.10,0,0\n192.0.2.11,1,1\n").nodes
@@ -137,3 +139,22 @@ def test_the_plan_of_a_node_is_not_changed_by_running_it(tmp_path: Path) -> None
     copy = replace(master)
     run(master)
     assert master == copy
+
+
+LAUNCHING = """
+import sys
+from pathlib import Path
+from agentic_rl.cluster.launch import Launch
+from agentic_rl.cluster.plan import NodePlan
+from agentic_rl.config.aura.hosts import parse_hosts
+nodes = parse_hosts("127.0.0.1,0,1,1\\n").nodes
+job = (sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(1)")
+sys.exit(Launch(NodePlan(nodes[0], "training master", nodes, Path(sys.argv[1]), 5, job=job), print).run())
+"""
+
+
+def test_a_launch_that_is_supervised_does_not_read_what_it_prints(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LAUNCHING, str(tmp_path)]
+    assert supervise(command, RetryPolicy(max_retries=0), None, print, states=tmp_path) == 0
+    assert (tmp_path / "job-0.log").read_text() == "hello\n"
+    assert (tmp_path / "supervised-0.log").read_text().count("hello\n") == 1

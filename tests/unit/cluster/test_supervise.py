@@ -188,7 +188,7 @@ def test_a_start_waits_until_the_last_one_has_let_go_of_the_folder(tmp_path: Pat
 
 def test_what_the_job_writes_is_kept_and_shown(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert supervised(tmp_path / "run", "print('step one'); step(1)")[0] == 0
-    assert (tmp_path / "run" / "nodes" / "job-0.log").read_text() == "step one\n"
+    assert (tmp_path / "run" / "nodes" / "supervised-0.log").read_text() == "step one\n"
     assert capfdbinary.readouterr().out == b"step one\n"
 
 
