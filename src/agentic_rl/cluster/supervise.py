@@ -26,7 +26,7 @@ BUSY_SECONDS = 120.0
 """How long processes of the start before may take to let go of the run's folder."""
 ERROR_BYTES = 1 << 14
 LOG = "supervised"
-"""Begins the name of the log. Not `job`: launching, which may be what is supervised, prints what it reads from that one."""
+"""Begins the name of the log. Not `job`: launching, which may be what is supervised, prints what that one has."""
 _ERROR = re.compile(r"\berror\b|Error\b|Exception\b")
 _STATES: dict[str, status.State] = {"crash loop": "gave up", "no retries left": "gave up"}
 
