@@ -103,7 +103,11 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         train.write_text(text)
         infer = configs / "infer" / "vllm.yaml"
         infer.write_text(infer.read_text().replace("data_parallel_size: 8", "data_parallel_size: 1"))
-        yield Pair(nodes, tmp_path, fake_backend.install(tmp_path / "fake"))
+        pair = Pair(nodes, tmp_path, fake_backend.install(tmp_path / "fake"))
+        yield pair
+        for process in pair.running.values():
+            process.kill()
+            process.wait()
 
 
 def test_both_nodes_find_their_part_and_end_with_the_job(pair: Pair) -> None:
