@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from agentic_rl.backends.base import Plan, Trainer, TrainResult
-from agentic_rl.backends.registry import trainer_for
+from agentic_rl.backends.registry import trainer_for, trainers_of
 
-__all__ = ["Plan", "TrainResult", "Trainer", "trainer_for"]
+__all__ = ["Plan", "TrainResult", "Trainer", "trainer_for", "trainers_of"]

@@ -45,6 +45,17 @@ def trainer_for(loaded: Loaded, instance: str | None = None) -> Trainer:
     return trainer(loaded)
 
 
+def trainers_of(loaded: Loaded) -> list[Trainer]:
+    """The trainers of a configuration: one, or in the instances format one for each train instance.
+
+    Raises:
+        ConfigError: the configuration has a finding of severity error.
+    """
+    if loaded.format != "aura":
+        return [trainer_for(loaded)]
+    return [trainer_for(loaded, train.name) for train in loaded.require_aura().train_instances]
+
+
 def _of_instance(loaded: Loaded, instance: str | None) -> Trainer:
     from agentic_rl.backends.verl.instances.parts import train_instance
 

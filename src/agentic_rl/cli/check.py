@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ import typer
 from agentic_rl.cli.arguments import DeviceMemory, memory_of
 
 if TYPE_CHECKING:
+    from agentic_rl.config.diagnostics import Finding
     from agentic_rl.config.load import Loaded
     from agentic_rl.config.selection import Choice
 
@@ -54,6 +55,10 @@ def check(
     skip_others: Annotated[
         bool, typer.Option("--skip-others", help="Skip named files that are no configurations, as in a folder.")
     ] = False,
+    backend: Annotated[
+        bool,
+        typer.Option("--backend", help="Ask the installed backend, too, as training does; verl takes some seconds."),
+    ] = False,
     device_memory: DeviceMemory = "",
     select: Annotated[
         list[str] | None,
@@ -71,6 +76,8 @@ def check(
     paths, overrides = _sorted_out(arguments)
     if fix_permissions and (no_files or STDIN in paths):
         raise typer.BadParameter("--fix-permissions changes the files that --no-files leaves out; give one of them")
+    if backend and (no_files or STDIN in paths):
+        raise typer.BadParameter("--backend reads the files that --no-files leaves out; give one of them")
     checking = Check(
         overrides,
         device_memory=None if no_files else memory_of(device_memory),
@@ -79,6 +86,7 @@ def check(
         typed=_choice(select or [], ignore or []),
         known=_known_codes,
         prepare=_fix if fix_permissions else lambda loaded: False,
+        further=_of_backend if backend else lambda loaded: (),
     )
     batch = checking.run(paths)
     colour = wanted(sys.stdout, os.environ)
@@ -115,3 +123,10 @@ def _fix(loaded: Loaded) -> bool:
     for line in fixes:
         typer.echo(line, err=True)
     return bool(fixes)
+
+
+def _of_backend(loaded: Loaded) -> Iterable[Finding]:
+    """What the trainer of a configuration finds, of each where it has several."""
+    from agentic_rl.backends import trainers_of
+
+    return dict.fromkeys(found for trainer in trainers_of(loaded) for found in trainer.check())

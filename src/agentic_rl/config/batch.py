@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,8 @@ class Check:
     """Bytes of one device."""
     prepare: Callable[[Loaded], bool] = lambda loaded: False
     """Called with each configuration before its report counts; true when the files were changed."""
+    further: Callable[[Loaded], Iterable[Finding]] = lambda loaded: ()
+    """Asked about each configuration without an error for more findings."""
 
     def run(self, paths: Sequence[str]) -> Batch:
         """Check every file, and every configuration below every folder."""
@@ -162,6 +164,8 @@ class _Run:
             bundle = load_bundle(
                 folder, self._how.overrides, files=self._how.files, device_memory=self._how.device_memory
             )
+            if bundle.train:
+                bundle.report.extend(self._further(bundle.train))
             self._done |= {os.path.normpath(file) for file in bundle.files}
             self._take(bundle)
         return True
@@ -194,10 +198,14 @@ class _Run:
         loaded = self._loaded(document, own)
         if self._how.prepare(loaded):
             loaded = self._loaded(*self._read(path))
+        loaded.report.extend(self._further(loaded))
         # What could not be read is told whatever was chosen.
         report = self._selected(path, loaded.report) if loaded.values else loaded.report
         self.batch.files.append(CheckedFile(document.file, report, loaded.effective()))
         return True
+
+    def _further(self, loaded: Loaded) -> Iterable[Finding]:
+        return () if loaded.report.verdict == "error" else list(self._how.further(loaded))
 
     def _take_inference(self, document: Document) -> None:
         found = inference_of(document, files=self._how.files and document.file != STANDARD_INPUT)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shlex
@@ -68,6 +69,20 @@ def test_files_are_left_out_on_request(config: Path) -> None:
 
 def test_fixing_what_is_left_out_is_wrong_usage(config: Path) -> None:
     assert runner.invoke(app, ["check", str(config), "--no-files", "--fix-permissions"]).exit_code == 2
+
+
+@pytest.mark.skipif(importlib.util.find_spec("verl") is not None, reason="it would find nothing")
+def test_the_backend_is_asked_on_request(config: Path) -> None:
+    asked = ["check", str(config), "train_backend=verl"]
+    assert "ARL510" not in runner.invoke(app, asked).output
+    shown = runner.invoke(app, [*asked, "--backend"])
+    assert shown.exit_code == 1
+    assert "error ARL510 train_backend: verl is not installed" in shown.output
+
+
+def test_a_backend_is_not_asked_about_files_that_are_left_out(config: Path) -> None:
+    assert runner.invoke(app, ["check", str(config), "--backend", "--no-files"]).exit_code == 2
+    assert runner.invoke(app, ["check", "-", "--backend"], input="lr: 1").exit_code == 2
 
 
 def test_environment_overrides_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
