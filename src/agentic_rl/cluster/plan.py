@@ -21,8 +21,8 @@ from agentic_rl.cluster.inference import Server, rollout_overrides, server_of
 from agentic_rl.cluster.node import address_of, own_address_towards
 from agentic_rl.cluster.run_place import place_of
 from agentic_rl.cluster.status import FOLDER
+from agentic_rl.config.addresses import is_loopback
 from agentic_rl.config.aura.bundle import Bundle
-from agentic_rl.config.aura.host_address import is_loopback
 from agentic_rl.config.aura.hosts import HostsFile, Node
 from agentic_rl.config.diagnostics import ConfigError
 

@@ -30,12 +30,7 @@ def yaml_files(folder: str) -> Iterator[str]:
     Raises:
         TooManyFilesError: more than `MOST_ENTRIES` files and folders.
     """
-    seen = 0
-    for where, folders, files in os.walk(folder):
-        seen += len(folders) + len(files)
-        if seen > MOST_ENTRIES:
-            raise TooManyFilesError(folder)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    for where, files in _folders(folder):
         for name in sorted(files):
             path = Path(where) / name
             if name.lower().endswith(_ENDINGS) and not name.startswith(".") and not path.is_symlink():
@@ -48,14 +43,20 @@ def folders_with(names: Container[str], folder: str) -> Iterator[str]:
     Raises:
         TooManyFilesError: more than `MOST_ENTRIES` files and folders.
     """
+    for where, files in _folders(folder):
+        if any(name in names for name in files):
+            yield where
+
+
+def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """Each folder at and below `folder`, sorted, with the names of its files."""
     seen = 0
     for where, folders, files in os.walk(folder):
         seen += len(folders) + len(files)
         if seen > MOST_ENTRIES:
             raise TooManyFilesError(folder)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if any(name in names for name in files):
-            yield where
+        yield where, files
 
 
 def why_not(document: Document) -> str:

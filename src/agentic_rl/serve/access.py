@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentic_rl.config.addresses import is_loopback, name_in
 from agentic_rl.config.secure_paths import PathChangedError, check_path
 from agentic_rl.config.writing import open_new
 from agentic_rl.rollout.gateway.faults import ApiError
@@ -45,7 +45,7 @@ class Access:
             return ApiError(401, "the token is missing or wrong; send it as Authorization: Bearer TOKEN", code="token")
         if b"origin" in headers or b"sec-fetch-mode" in headers:
             return ApiError(403, "pages in a browser are not served", code="from_browser")
-        if not self.any_host and not is_loopback(_name(headers.get(b"host", b"localhost").decode("latin-1"))):
+        if not self.any_host and not is_loopback(name_in(headers.get(b"host", b"localhost").decode("latin-1"))):
             return ApiError(403, "without a token only this machine's own names are served", code="foreign_name")
         return None
 
@@ -67,21 +67,6 @@ def access_on(host: str, log_dir: str, environ: Mapping[str, str], *, insecure: 
     if not os.path.lexists(path):
         _make(path)
     return Access(_read(str(path), "agentic_ai.log_dir"), told=f"in {path}")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _name(host: str) -> str:
-    """The name in a header `Host`, without the port."""
-    return host.partition("]")[0].strip("[") if host.startswith("[") else host.partition(":")[0]
 
 
 def _make(path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
+
+from agentic_rl.config.addresses import is_loopback, name_in
 
 COOKIE = "agentic_rl_view"
 
@@ -29,7 +30,7 @@ class Access:
         Without a token a foreign name is refused: a web page elsewhere could have its own name lead here (DNS
         rebinding), and read with the user's browser what it shows.
         """
-        return bool(self.token) or is_loopback(_name(host))
+        return bool(self.token) or is_loopback(name_in(host))
 
     def admits(self, token: str, cookies: str) -> bool:
         """Whether the token of the address or of a cookie is right."""
@@ -41,23 +42,6 @@ class Access:
     def cookie(self) -> str:
         """The header by which the browser keeps the token."""
         return f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _name(host: str) -> str:
-    """The name in a header `Host`, without the port."""
-    if host.startswith("["):
-        return host.partition("]")[0].strip("[")
-    return host.partition(":")[0]
 
 
 def _cookie(header: str) -> str:

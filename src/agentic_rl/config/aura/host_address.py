@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import NamedTuple
+
+from agentic_rl.config.addresses import address_of
 
 _NAME = re.compile(
     r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?"
@@ -33,31 +34,12 @@ def offence(host: str) -> Offence | None:
         return Offence(f"{host!r} has brackets; an address stands without them here", f"write {host[1:-1]}")
     if _PLACEHOLDER.fullmatch(host):
         return Offence(f"{host!r} is a placeholder; a node is found by its own address", hint)
-    address = _address(host)
+    address = address_of(host)
     if address is None:
         return _offence_of_name(host, hint)
     if address.is_unspecified or address.is_multicast or str(address) == "255.255.255.255":
         return Offence(f"{host} is no address of a single machine", hint)
     return None
-
-
-def canonical(host: str) -> str:
-    """The form in which two spellings of one address or name are equal."""
-    address = _address(host)
-    return str(address) if address else host.lower().rstrip(".")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the address means, on every machine, that machine itself."""
-    address = _address(host)
-    return address.is_loopback if address else canonical(host) == "localhost"
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
 
 
 def _offence_of_name(host: str, hint: str) -> Offence | None:

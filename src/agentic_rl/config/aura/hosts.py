@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+from agentic_rl.config.addresses import canonical, is_loopback
 from agentic_rl.config.aura import cluster_pages as pages
 from agentic_rl.config.aura.cluster_text import COMMENT, ClusterText, Line, read_text, text_of
-from agentic_rl.config.aura.host_address import canonical, is_loopback, offence
+from agentic_rl.config.aura.host_address import offence
 from agentic_rl.config.diagnostics import Finding
 
 NAME = "hosts.conf"
