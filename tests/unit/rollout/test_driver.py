@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -313,10 +313,15 @@ def test_a_leaked_task_of_an_agent_can_not_reach_the_model() -> None:
     assert str(caught[0]) == "the rollout has ended"
 
 
+def seconds(work: Callable[[], object]) -> float:
+    """CPU time, of all threads of this process."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def test_two_hundred_rollouts_cost_little_beside_the_engine() -> None:
     tasks = [make_task(f"question {place // 8}", ground_truth="84", idx=place // 8) for place in range(256)]
     engine, agent = ScriptedEngine([CALL, ANSWER]), find_agent("math")
     roll(engine, agent, tasks)
-    start = time.process_time()
-    roll(engine, agent, tasks)
-    assert time.process_time() - start < 0.3  # measured: 0.04; a machine under load may need several times that
+    assert min(seconds(lambda: roll(engine, agent, tasks)) for _ in range(3)) < 0.3  # measured: 0.04
