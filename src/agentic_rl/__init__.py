@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         tool,
     )
     from agentic_rl.backends import Trainer
+    from agentic_rl.config.aura import AuraConfig
     from agentic_rl.config.diagnostics import ConfigError, Finding, Report
     from agentic_rl.config.flat import FlatConfig
     from agentic_rl.config.load import check, load_config
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "AuraConfig",
     "BaseEngineWrapper",
     "ConfigError",
     "Environment",
@@ -69,6 +71,7 @@ _ROOMS = {
         "Step StepTrajectory Task Tool ToolAgent Trajectory register_agent tool"
     ),
     "agentic_rl.backends": "Trainer",
+    "agentic_rl.config.aura": "AuraConfig",
     "agentic_rl.config.diagnostics": "ConfigError Finding Report",
     "agentic_rl.config.flat": "FlatConfig",
     "agentic_rl.config.load": "check load_config",
