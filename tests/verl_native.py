@@ -46,7 +46,7 @@ def broken(changes: dict[str, Any], data: str, template: str = TEMPLATE, **there
     from omegaconf import OmegaConf
 
     installation = Installation(
-        **{"flash_attn": False, "vllm": "0.24.0", "config_dir": installed().config_dir, **there}
+        **{"verl": "0.9.1", "flash_attn": False, "vllm": "0.24.0", "config_dir": installed().config_dir, **there}
     )
     defaults = OmegaConf.to_container(_composed(template))
     facts = native_facts(native(changes, data, template), installation, template=defaults, facts=FACTS)

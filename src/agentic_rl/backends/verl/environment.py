@@ -10,9 +10,7 @@ from typing import Literal
 from agentic_rl.backends.run_folder import TENSORBOARD
 from agentic_rl.backends.verl.folder import OwnFiles
 from agentic_rl.backends.verl.inside import names
-
-PLUGINS = "VERL_USE_EXTERNAL_MODULES"
-"""verl imports these modules in every process."""
+from agentic_rl.config.verl_native.installation import EXTERNAL_MODULES, external_modules
 
 ADDRESS = "RAY_ADDRESS"
 """Ray's own environment variable; without it the run starts a Ray of its own."""
@@ -71,7 +69,7 @@ def environment(
     chosen |= {name: given[name] for name in chosen if name in given}
     return {
         **chosen,
-        PLUGINS: plugins(given),
+        EXTERNAL_MODULES: plugins(given),
         **(agents or {}),
         names.RUN: _name_of(run),
         "VERL_FILE_LOGGER_PATH": str(files.metrics),
@@ -82,7 +80,7 @@ def environment(
 
 def plugins(given: Mapping[str, str]) -> str:
     """The modules that verl imports in every process: ours, before those that the user's environment names."""
-    named = [name.strip() for name in given.get(PLUGINS, "").split(",") if name.strip()]
+    named = external_modules(given)
     return ",".join(named if names.PLUGIN in named else [names.PLUGIN, *named])
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentic_rl.backends.verl.environment import PLUGINS, plugins
+from agentic_rl.backends.verl.environment import plugins
 from agentic_rl.backends.verl.translation import key_of
+from agentic_rl.config.verl_native.installation import EXTERNAL_MODULES
 
 MODULE = "agentic_rl.backends.verl.inside.validate"
 SECONDS = 120.0
@@ -69,7 +70,7 @@ def _environment(native: Mapping[str, Any]) -> dict[str, str]:
     """This process's environment without network, with what a job of ours has when it imports verl."""
     chosen = {
         **os.environ,
-        PLUGINS: plugins(os.environ),
+        EXTERNAL_MODULES: plugins(os.environ),
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",

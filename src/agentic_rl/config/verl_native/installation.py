@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -16,6 +18,9 @@ UNWANTED_ON_CPU = ("torchvision", "torchaudio", "torchcodec")
 """Beside a torch for CPU, those of the package index fail when they are imported, and vLLM imports what it finds."""
 WEIGHT_PACKAGES = ("cupy", "nixl", "mooncake", "checkpoint_engine", "torch_npu")
 """What verl's own ways need by which weights travel from devices that train to others that infer."""
+
+EXTERNAL_MODULES = "VERL_USE_EXTERNAL_MODULES"
+"""verl imports the modules that this variable names in every process."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Installation:
     """The folder of verl's Hydra configuration."""
     unwanted: tuple[str, ...] = ()
     """Those of `UNWANTED_ON_CPU` that are there."""
+    modules: tuple[str, ...] = ()
+    """The user's own, that verl imports in every process: they may register more names."""
 
 
 def installed() -> Installation:
@@ -60,7 +67,13 @@ def installed() -> Installation:
         weight_packages=tuple(name for name in WEIGHT_PACKAGES if find_spec(name)),
         config_dir=config_dir(),
         unwanted=tuple(name for name in UNWANTED_ON_CPU if find_spec(name)),
+        modules=tuple(name for name in external_modules(os.environ) if not name.startswith("agentic_rl.")),
     )
+
+
+def external_modules(environ: Mapping[str, str]) -> list[str]:
+    """The modules that verl is told to import in every process."""
+    return [name.strip() for name in environ.get(EXTERNAL_MODULES, "").split(",") if name.strip()]
 
 
 def numbers(text: str) -> Numbers:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agentic_rl.backends.verl.environment import ADDRESS, PLUGINS, Device, environment, named_address
+from agentic_rl.backends.verl.environment import ADDRESS, Device, environment, named_address
 from agentic_rl.backends.verl.inside import names
+from agentic_rl.config.verl_native.installation import EXTERNAL_MODULES
 
 RUN = Path("/runs/one")
 
@@ -13,7 +14,7 @@ RUN = Path("/runs/one")
 @pytest.mark.parametrize("device", ["cpu", "cuda", "npu"])
 def test_every_process_loads_our_plugin_and_reports_into_the_run(device: Device) -> None:
     variables = environment(device, {}, RUN)
-    assert variables[PLUGINS] == names.PLUGIN
+    assert variables[EXTERNAL_MODULES] == names.PLUGIN
     assert variables["VERL_FILE_LOGGER_PATH"] == "/runs/one/verl.metrics.jsonl"
     assert variables["TENSORBOARD_DIR"] == "/runs/one/tensorboard"
     assert ("VERL_PLATFORM" in variables, names.STORE_FOLDER in variables) == (device == "cpu",) * 2
@@ -41,7 +42,7 @@ def test_agents_have_their_variables() -> None:
     ],
 )
 def test_other_plugins_are_loaded_beside_ours(given: str, chosen: str) -> None:
-    assert environment("cuda", {PLUGINS: given}, RUN)[PLUGINS] == chosen
+    assert environment("cuda", {EXTERNAL_MODULES: given}, RUN)[EXTERNAL_MODULES] == chosen
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,9 @@ def test_ranks_of_megatron_share_samples_in_parallel(data: str) -> None:
 def test_a_library_of_ones_own_may_register_more(data: str) -> None:
     changes = {"algorithm.adv_estimator": "mine", f"{MODEL}.external_lib": "my_package"}
     assert [head for head, *_ in broken(changes, data)] == ["warning ARL520"]
+    del changes[f"{MODEL}.external_lib"]
+    assert [head for head, *_ in broken(changes, data)] == ["error ARL520"]
+    assert [head for head, *_ in broken(changes, data, modules=("my_package",))] == ["warning ARL520"]
 
 
 @pytest.mark.parametrize(

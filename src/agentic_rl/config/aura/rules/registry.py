@@ -21,8 +21,7 @@ from agentic_rl.config.aura.rules.services import SERVICES
 from agentic_rl.config.aura.rules.training import TRAINING
 from agentic_rl.config.rules import MissingFactError, Problem, Rule
 from agentic_rl.config.verl_native.installation import installed
-from agentic_rl.config.verl_native.native_rules import NATIVE_RULES
-from agentic_rl.config.verl_native.registered_names import registered_names
+from agentic_rl.config.verl_native.native_rules import NATIVE_RULES, installed_facts
 
 FILE_RULES: list[Rule] = [*SERVICES, *JOBS, *NEEDS, *LENGTHS, *AGENTS, *MODES, *OPTIONS, *MACHINE]
 """Rules on the whole file, by its keys."""
@@ -84,7 +83,7 @@ def broken_relations(
     yield from _run(FILE_RULES if artifacts is None else STATE, facts, artifacts is not None)
     alone = apart(facts)
     for node in native_nodes(facts):
-        native = facts.below(node, {**VERL_DEFAULTS, **_verl_facts(), **(artifacts or {}).get(node, {})})
+        native = facts.below(node, {**VERL_DEFAULTS, **installed_facts(installed()), **(artifacts or {}).get(node, {})})
         for rule, problem in _run(VERL_RULES, native, artifacts is not None):
             if not (node in alone and rule.page.code in _SHARED_DEVICES):
                 yield rule, replace(problem, key=f"{node}.{problem.key}")
@@ -114,11 +113,3 @@ def _elsewhere(composed: ComposedTree) -> dict[str, str]:
     """Key -> where its value came from, when it was not the file."""
     origins = ((key, origin) for key, origin in composed.origins.items() if origin.kind != "file")
     return {key: f"template {one.name}" if one.kind == "template" else one.kind for key, one in origins}
-
-
-def _verl_facts() -> dict[str, Any]:
-    """The names that verl registers, and what is installed beside it."""
-    there = installed()
-    folder = there.config_dir.parents[1] if there.config_dir else None
-    facts: dict[str, Any] = {f"@verl.{family}": names for family, names in registered_names(folder).items()}
-    return facts | ({"@verl.vllm": there.vllm, "@verl.flash_attn": there.flash_attn} if there.verl else {})

@@ -12,12 +12,12 @@ from agentic_rl.config.rules import Facts, Problem, Rule, run
 from agentic_rl.config.verl_native.native_rules.batch_rules import BATCH_RULES
 from agentic_rl.config.verl_native.native_rules.context_rules import CONTEXT_RULES
 from agentic_rl.config.verl_native.native_rules.engine_rules import ENGINE_RULES
-from agentic_rl.config.verl_native.native_rules.facts import native_facts
+from agentic_rl.config.verl_native.native_rules.facts import installed_facts, native_facts
 from agentic_rl.config.verl_native.native_rules.loss_rules import LOSS_RULES
 from agentic_rl.config.verl_native.native_rules.trainer_rules import TRAINER_RULES
 from agentic_rl.config.verl_native.native_rules.value_rules import VALUE_RULES
 
-__all__ = ["NATIVE_RULES", "native_facts", "native_problems"]
+__all__ = ["NATIVE_RULES", "installed_facts", "native_facts", "native_problems"]
 
 NATIVE_RULES: list[Rule] = [
     *LOSS_RULES,

@@ -4,6 +4,7 @@ What rules need besides stands under keys that begin with `@`: those of the file
 
 - `@verl.FAMILY`: the names that the installed verl registers, by the families of `registered_names.py`;
 - `@verl.vllm`: the version of vLLM, `@verl.flash_attn`: whether flash-attention is installed;
+- `@verl.modules`: modules of the user's own, that verl imports in every process;
 - `@verl.weight_packages`: those of `WEIGHT_PACKAGES` that are installed;
 - `@template`: the values of the composed template by dotted key, references to other keys as they are written.
 """
@@ -31,15 +32,21 @@ def native_facts(
     facts: Mapping[str, Any] | None = None,
 ) -> Facts:
     """The facts of a resolved native configuration; `facts` are those of its files."""
-    values = dict(flattened(native))
-    folder = installation.config_dir.parents[1] if installation.config_dir else None
-    values |= {f"@verl.{family}": names for family, names in registered_names(folder).items()}
-    values |= {"@verl.vllm": installation.vllm, "@verl.flash_attn": installation.flash_attn}
+    values = {**dict(flattened(native)), **installed_facts(installation)}
     if installation.weight_packages is not None:
         values["@verl.weight_packages"] = installation.weight_packages
     if template is not None:
         values["@template"] = dict(flattened(template))
     return Facts({**values, **(facts or {})}, ())
+
+
+def installed_facts(installation: Installation) -> dict[str, Any]:
+    """What the installed verl registers, and what is beside it; without verl, the names of the version known here."""
+    folder = installation.config_dir.parents[1] if installation.config_dir else None
+    facts: dict[str, Any] = {f"@verl.{family}": names for family, names in registered_names(folder).items()}
+    if installation.verl:
+        facts |= {"@verl.vllm": installation.vllm, "@verl.flash_attn": installation.flash_attn}
+    return facts | {"@verl.modules": installation.modules}
 
 
 def flattened(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -14,12 +14,14 @@ from agentic_rl.config.verl_native.native_rules.facts import MODEL
 def unknown_name(facts: Facts, key: str, family: str, what: str, consequence: str) -> Iterator[Problem]:
     """A problem where the value of `key` is none of the names that the installed verl registers.
 
-    A library of the user's own (`model.external_lib`) may register more, in the workers only: then it is a warning.
+    A library of the user's own may register more: then it is a warning. It is named by `model.external_lib`, and
+    imported in the workers only, or by VERL_USE_EXTERNAL_MODULES.
     """
     value, names = facts[key], facts[f"@verl.{family}"]
     if isinstance(value, str) and value in names:
         return
-    severity: Severity | None = "warning" if facts.get(f"{MODEL}.external_lib") else None
+    own = facts.get(f"{MODEL}.external_lib") or facts.get("@verl.modules")
+    severity: Severity | None = "warning" if own else None
     yield Problem(key, f"verl has no {what} {show(value)}; {consequence}", offered(value, names), severity)
 
 
