@@ -17,7 +17,7 @@ Kind = Literal["native", "adapter", "reference", "mode", "none"]
 
 _SINGLE = "verl trains with one trainer, whatever the number"
 _COUNTED = "verl takes the devices that trainer.n_gpus_per_node and trainer.nnodes count"
-_OWN_ENGINES = "verl infers with engines of its own, on the devices of `trainer`"
+_OWN_ENGINES = "verl infers with engines of its own, on"
 _PROXY = "asked by serve mode"
 
 TRAIN: dict[str, tuple[Kind, str]] = {
@@ -110,7 +110,8 @@ def without_effect(
     if agent is not None:
         yield from _of_agent(parts, agent, say)
     if parts.infer is not None:
-        message = f"{parts.infer.name} is not asked while this trains: {_OWN_ENGINES}"
+        where = "the devices of `trainer`" if kwargs.cluster_mode == "hybrid" else "devices apart from those that train"
+        message = f"{parts.infer.name} is not asked while this trains: {_OWN_ENGINES} {where}"
         yield say(parts.infer_key, message, "", "note")
 
 

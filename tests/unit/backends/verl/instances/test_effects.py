@@ -170,3 +170,6 @@ def test_what_verl_takes_and_never_reads_is_told() -> None:
 def test_an_inference_instance_is_not_asked_while_verl_trains() -> None:
     (found,) = said(run(), "infer_instances[0]")
     assert found.startswith("note ARL551 POLICY is not asked while this trains")
+    assert found.endswith("on the devices of `trainer`")
+    (found,) = said(run({"train_instances[0].executor_kwargs.cluster_mode": "one_step_off"}), "infer_instances[0]")
+    assert found.endswith("on devices apart from those that train")
