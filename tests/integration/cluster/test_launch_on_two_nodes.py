@@ -23,7 +23,6 @@ from cluster_doubles import make_set
 
 pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.timeout(600)]
 LIMIT = 180
-NO_TOKEN = {"RAY_AUTH_MODE": "", "RAY_AUTH_TOKEN": ""}  # launching makes one of its own
 
 
 @dataclass
@@ -56,7 +55,7 @@ class Pair:
             *options,
             log=self.here / f"output-{index}.txt",
             cwd=self.here,
-            variables={**NO_TOKEN, **self.variables, "AGENTIC_RL_FAKE": how},
+            variables={**self.variables, "AGENTIC_RL_FAKE": how},
         )
 
     def output(self, index: int) -> str:

@@ -1,23 +1,17 @@
-"""Training and inference apart, with real verl, Ray and vLLM: on one machine, and on two nodes."""
+"""Training and inference apart, with real verl, Ray and vLLM, on one machine; `test_launch` has two nodes."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from tiny_verl_project import make
-from two_nodes import Node, ray_on, two_nodes, why_not
 from verl_runs import LIMIT, measured, rollouts, start_program, wait_for
-
-from agentic_rl.backends.verl.inside.names import INFERENCE_ROLE, TRAINING_ROLE
 
 pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -79,47 +73,3 @@ def failures_and_parts_are_counted_over_the_whole_step(run: Path, lines: list[di
     assert names == [(step, idx, sample) for step in (1, 2, 3, 4) for idx in range(4) for sample in range(4)]
     assert all(line["reward/failed_fraction"] == pytest.approx(0.25) for line in lines)
     assert all("actor/pg_loss" in line or "policy/loss" in line for line in lines)
-
-
-def test_two_nodes(tmp_path: Path) -> None:
-    reason = why_not()
-    if reason:
-        pytest.skip(reason)
-    config = make(tmp_path / "project", device="cpu", total_training_steps=3)
-    here = tmp_path / "here"
-    here.mkdir()
-    with (
-        two_nodes() as (training, inference),
-        ray_on({training: TRAINING_ROLE, inference: INFERENCE_ROLE}, tmp_path) as address,
-    ):
-        log = tmp_path / "run.log"
-        more = json.dumps({"trainer.val_before_train": True, "trainer.test_freq": 3})
-        process = training.start(
-            sys.executable, CHILD, str(config), more, cwd=here, variables={"RAY_ADDRESS": address}, log=log
-        )
-        seen = watched(process, training, inference)
-        assert process.returncode == 0, log.read_text()
-    run = here / "checkpoints" / "tiny" / "one"
-    lines = [line for line in measured(run) if line["phase"] == "training"]
-    assert [[line[name] for name in STALE] for line in lines] == [[0, 0], [16, 1], [16, 1]]
-    every_server_acknowledged(lines)
-    evaluations = [line for line in measured(run) if line["phase"] == "evaluation"]
-    assert [line["step"] for line in evaluations] == [0, 3]
-    assert all(0 <= line["eval/reward"] <= 1 for line in evaluations)
-    assert any(name.startswith("ray::WorkerDict") for name in seen[training]), seen
-    assert not any(name.startswith("ray::WorkerDict") for name in seen[inference]), seen
-    engine = ("ray::vLLMHttpServer", "VLLM::")
-    assert {name for name in engine if any(one.startswith(name) for one in seen[inference])} == set(engine), seen
-    assert not any(one.startswith(engine) for one in seen[training]), seen
-
-
-def watched(process: subprocess.Popen[str], *nodes: Node) -> dict[Node, set[str]]:
-    """What ran on each node until the process ended."""
-    seen: dict[Node, set[str]] = {node: set() for node in nodes}
-    deadline = time.monotonic() + LIMIT
-    while process.poll() is None:
-        assert time.monotonic() < deadline
-        for node in nodes:
-            seen[node] |= node.running()
-        time.sleep(1)
-    return seen

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import secrets
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +13,8 @@ from pathlib import Path
 import psutil
 from tiny_verl_project import environment
 
-VARIABLES = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": secrets.token_hex(32),
-}
-"""Of every process on the nodes: the same token on all, as an installation would have it."""
-RAY = "import sys; from ray.scripts.scripts import main; sys.argv[0] = 'ray'; main()"
-LIMIT = 90
+NO_TOKEN = {"RAY_AUTH_MODE": "", "RAY_AUTH_TOKEN": ""}
+"""Of every process on the nodes: launching makes a token of its own."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,7 @@ class Node:
             return subprocess.Popen(
                 ["ip", "netns", "exec", self.space, *command],
                 cwd=cwd,
-                env={**environment(), **VARIABLES, **(variables or {})},
+                env={**environment(), **NO_TOKEN, **(variables or {})},
                 stdout=to,
                 stderr=to,
                 text=True,
@@ -97,56 +85,6 @@ def two_nodes() -> Iterator[tuple[Node, Node]]:
             _ip("-n", node.space, "link", "set", "lo", "up")
             _ip("-n", node.space, "route", "add", "default", "via", other.address)  # by it Ray finds its own address
         yield nodes
-
-
-@contextlib.contextmanager
-def ray_on(nodes: Mapping[Node, str], folder: Path, port: int = 6379) -> Iterator[str]:
-    """Ray with one logical device on each node, the first its head; the values are the roles. The address of the head.
-
-    `folder` is for the output of the processes.
-    """
-    home = tempfile.mkdtemp(prefix="ray-")  # short, since Ray's sockets lie below it
-    head, *_ = nodes
-    address = f"{head.address}:{port}"
-    running = []
-    try:
-        for node, role in nodes.items():
-            where = ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={home}"]
-            options = [
-                *(where if node is head else [f"--address={address}"]),
-                f"--node-ip-address={node.address}",
-                "--num-cpus=32",
-                "--num-gpus=1",
-                "--object-store-memory=200000000",
-                f"--resources={json.dumps({role: 1})}",
-                "--block",
-            ]
-            log = folder / f"ray-{node.space}.log"
-            running.append(node.start(sys.executable, "-c", RAY, "start", *options, log=log))
-            _until_said(log, "Ray runtime started", running[-1])
-        yield address
-    finally:
-        for process in reversed(running):
-            process.terminate()
-        for process in running:
-            _end(process)
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    try:
-        process.wait(LIMIT)  # Ray lets a node drain for half a minute
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _until_said(log: Path, words: str, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + LIMIT
-    while words not in log.read_text():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.2)
 
 
 def _remove(node: Node) -> None:
