@@ -94,19 +94,17 @@ def truncation(facts: Facts) -> Iterator[Problem]:
         yield Problem("data.truncation", message, "truncation: error, or data.custom_cls")
 
 
-@rule(TRAINING, "ARL292", "Group of equal samples", "warning")
+@rule(TRAINING, "ARL292", "Sampling turned off for a group", "warning")
 def sampling(facts: Facts) -> Iterator[Problem]:
-    """`do_sample: false` takes the likeliest tokens, so that the `n` samples of a prompt are equal.
+    """`do_sample: false` asks for the likeliest tokens, but group estimators learn from different samples of a prompt.
 
-    Group estimators learn from differences between the samples of a prompt; equal ones have the advantage 0. The
-    documented sample has it.
+    verl 0.9.1 does not read the key in training rollouts: `temperature` alone decides, and the samples differ. An
+    engine that obeys the key makes them equal, with the advantage 0. The documented sample has it.
     """
     key, group = f"{ROLLOUT}.do_sample", f"{ROLLOUT}.n"
     if facts[key] is False and facts[group] > 1:
-        message = (
-            f"false{source(facts, key)}, but {told(facts, group)}: all samples of a prompt are equal, and nothing "
-        )
-        yield Problem(key, message + "is learned from a group", "do_sample: true")
+        message = f"false{source(facts, key)}, but {told(facts, group)}: equal samples would teach nothing; verl 0.9.1 "
+        yield Problem(key, message + "does not read it in training and samples by temperature", "do_sample: true")
 
 
 @rule(TRAINING, "ARL293", "Old and new name of a batch size", "error")

@@ -97,7 +97,7 @@ class Rollout(Section):
     n: PositiveInt = 2
     """Samples of each prompt."""
     do_sample: bool = False
-    """Draw tokens at random; off takes the likeliest, so that all samples of a prompt are equal."""
+    """Draw tokens at random. verl 0.9.1 does not read it in training rollouts: `temperature` decides, 0 is greedy."""
 
 
 class RefMegatron(Section):
