@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentic_rl.config.aura.names import renamed
+from agentic_rl.config.aura.own_configurations import read_own
 from agentic_rl.config.aura.places import ComposedTree, PlacedFindings
 from agentic_rl.config.aura.reading import UNSET, field_at, read, values_of
 from agentic_rl.config.aura.schema import AuraConfig
@@ -41,8 +42,10 @@ def validate(composed: ComposedTree) -> Validated:
         findings.add(page, key, message, hint, "warning" if warning else None)
     whole, lacking = read(names.tree, findings)
     report_strangers(whole, lacking, findings)
-    sound = all(item.severity != "error" for item in findings.items)
     values = dict(values_of(whole, lacking))
+    for node, own in read_own(whole, lacking, findings):
+        values = {key: value for key, value in values.items() if not key.startswith(f"{node}.")} | own
+    sound = all(item.severity != "error" for item in findings.items)
     result = Validated(whole if sound else None, values, findings.items, names.written_as)
     for rule, problem in broken_relations(values, composed, names.written_as):
         findings.add(rule.page, problem.key, problem.message, problem.hint, problem.severity)

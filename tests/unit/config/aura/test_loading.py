@@ -177,6 +177,24 @@ def test_a_configuration_in_a_train_instance_is_compared_too(tmp_path: Path) -> 
     assert keys == ["train_instances[0].executor_kwargs.train_config.trainer.nodes"]
 
 
+def test_a_configuration_in_a_train_instance_is_validated_under_its_own_key(tmp_path: Path) -> None:
+    own = "{trainer: {nnodes: two}, data: {train_batch_size: 0}, actor_rollout_ref: {rollout: {n: 4}}}"
+    text = SOUND.replace("train_config: ${verl_conf}", f"train_config: {own}")
+    node, line = "train_instances[0].executor_kwargs.train_config", line_of(text, "nnodes: two")
+    found = {one.key.removeprefix(f"{node}."): one for one in loaded(tmp_path, text).report if one.severity == "error"}
+    assert found["trainer.nnodes"].code == "ARL030"
+    assert found["data.train_batch_size"].code == "ARL101"
+    lacking = found["data.train_files"]
+    assert (lacking.code, lacking.line) == ("ARL027", line)
+
+
+def test_documented_defaults_hold_in_a_train_instance_too(tmp_path: Path) -> None:
+    own = "{actor_rollout_ref: {rollout: {n: 4}}}"
+    values = loaded(tmp_path, SOUND.replace("train_config: ${verl_conf}", f"train_config: {own}")).values
+    rollout = "train_instances[0].executor_kwargs.train_config.actor_rollout_ref.rollout"
+    assert (values[f"{rollout}.n"], values[f"{rollout}.tensor_model_parallel_size"]) == (4, 4)
+
+
 # Where values come from
 
 

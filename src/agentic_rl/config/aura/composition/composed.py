@@ -57,6 +57,6 @@ class Composed:
     def _through_reference(self, key: str) -> Place | None:
         while key:
             key = key[: max(key.rfind("."), key.rfind("["), 0)]
-            if key in self.origins:
+            if key in self.origins or key in self.places:
                 return self.place_of(key)
         return None
