@@ -74,7 +74,7 @@ def load_document(
     if found == "aura":
         from agentic_rl.config.aura.loading import load_aura
 
-        return load_aura(document, overrides, environ, files=files, device_memory=device_memory)
+        return load_aura(document, overrides, environ, files=files, device_memory=device_memory, readers=readers)
     from agentic_rl.config.flat.loading import load_flat
 
     return load_flat(

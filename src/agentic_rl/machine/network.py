@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from agentic_rl.config.ports import why_not_bound
 from agentic_rl.machine.observation import Observation
 
 PORTS = (4001, 4002, 8030, 8080, 6344)
@@ -27,18 +28,13 @@ def check_ports(own: Iterable[int] = ()) -> list[Observation]:
 def check_port(port: int, rule: str) -> Observation:
     """Whether nothing listens on a port, on any address of this machine."""
     name = f"port {port}"
-    with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # what is left of closed connections is no hindrance
-        try:
-            probe.bind(("", port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                remedy = f"ss -ltnp 'sport = :{port}' names the process; stop it, or take another port"
-                return Observation(name, "warning", "in use", rule, remedy)
-            return Observation(name, "unknown", f"can't be tried: {error.strerror}", rule)
-    return Observation(name, "ok", "free", rule)
+    error = why_not_bound(port)
+    if error is None:
+        return Observation(name, "ok", "free", rule)
+    if error.errno == errno.EADDRINUSE:
+        remedy = f"ss -ltnp 'sport = :{port}' names the process; stop it, or take another port"
+        return Observation(name, "warning", "in use", rule, remedy)
+    return Observation(name, "unknown", f"can't be tried: {error.strerror}", rule)
 
 
 def ports_of(tree: object) -> Iterator[int]:

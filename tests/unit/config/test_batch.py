@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from agentic_rl.config import artifacts, search
-from agentic_rl.config.artifacts import Artifacts, Request
+from agentic_rl.config.artifacts import READERS, Artifacts, Request, model
+from agentic_rl.config.artifacts.repeated import Repeated
 from agentic_rl.config.batch import Batch, Check
 from agentic_rl.config.selection import Choice
+from aura_trees import SOUND
 
 GOOD = """\
 tokenizer_name_or_path: /model
@@ -170,3 +172,20 @@ def test_a_shared_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatc
     other.write_text(GOOD + "lr: 1.0e-5\n")
     Check().run([str(folder / "good.yaml"), str(other)])
     assert reads == ["/model"]
+
+
+def test_a_model_that_files_of_instances_share_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+
+    def reader(request: Request) -> Artifacts:
+        reads.append(request.values["tokenizer_name_or_path"])
+        return Artifacts()
+
+    monkeypatch.setattr(
+        artifacts, "repeated", lambda: tuple(Repeated(reader if one is model.read else one) for one in READERS)
+    )
+    for name in ("one", "two"):
+        changed = SOUND.replace("project_name: ", f"project_name: {name}-")
+        (tmp_path / f"{name}.yaml").write_text(changed)
+    Check().run([str(tmp_path / "one.yaml"), str(tmp_path / "two.yaml")])
+    assert len(reads) == 1

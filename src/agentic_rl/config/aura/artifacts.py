@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentic_rl.config.artifacts import checkpoints, machine, model, tasks
-from agentic_rl.config.artifacts.result import Request
+from agentic_rl.config.artifacts import READERS, Reader, Request, checkpoints, machine, model, tasks
 from agentic_rl.config.aura.rules.facts import AGENT_LIMITS, WatchedFacts, native_nodes, trainings
 from agentic_rl.config.aura.rules.flat_names import SAME
 from agentic_rl.config.aura.rules.machine import BUSY, own_ports
 from agentic_rl.config.diagnostics import Finding
+from agentic_rl.config.ports import why_not_bound
 from agentic_rl.config.secure_paths import CheckedPath
 
 _READERS = (model.read, tasks.read, checkpoints.read)
@@ -32,30 +31,32 @@ class ReadArtifacts:
 
 
 def read_artifacts(
-    facts: WatchedFacts, checked: Mapping[str, CheckedPath], environ: Mapping[str, str]
+    facts: WatchedFacts,
+    checked: Mapping[str, CheckedPath],
+    environ: Mapping[str, str],
+    readers: Sequence[Reader] | None = None,
 ) -> ReadArtifacts:
-    """Read the model and the data of each configuration of verl, and what the environment says about devices."""
+    """Read the model and the data of each configuration of verl, and what the environment says about devices.
+
+    `readers` stand in the place of `config.artifacts.READERS`, one for each: those of a run over many files remember.
+    """
+    reading = dict(zip(READERS, READERS if readers is None else readers, strict=True))
     result = ReadArtifacts({"": {BUSY: {port for _, port in own_ports(facts) if in_use(port)}}})
     for node in native_nodes(facts):
         request = _request(facts, node, checked, environ)
         result.facts[node] = {}
         for reader in _READERS:
-            part = reader(replace(request, facts=result.facts[node]))
+            part = reading[reader](replace(request, facts=result.facts[node]))
             result.facts[node] |= part.facts
             result.findings += [_renamed(one, node) for one in part.findings]
-        result.facts[""] |= machine.read(request).facts
+        result.facts[""] |= reading[machine.read](request).facts
     return result
 
 
 def in_use(port: int) -> bool:
     """Whether something listens on a port of this machine."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what is left of closed connections does not count
-        try:
-            probe.bind(("", port))
-        except OSError as error:
-            return error.errno == errno.EADDRINUSE
-    return False
+    error = why_not_bound(port)
+    return error is not None and error.errno == errno.EADDRINUSE
 
 
 def _request(facts: WatchedFacts, node: str, checked: Mapping[str, CheckedPath], environ: Mapping[str, str]) -> Request:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from typing import Any, Literal
 
+from agentic_rl.config.artifacts import Reader
 from agentic_rl.config.aura.artifacts import read_artifacts
 from agentic_rl.config.aura.places import ComposedTree, PlacedFindings
 from agentic_rl.config.aura.rules.facts import AGENT_LIMITS, ENGINE, WatchedFacts, items, native_nodes
@@ -48,13 +49,18 @@ class LookedAt:
     """What files and the machine say, by names that begin with `@`; of the first configuration of verl."""
 
 
-def look_at_files(validated: Validated, composed: ComposedTree, environ: Mapping[str, str]) -> LookedAt:
+def look_at_files(
+    validated: Validated,
+    composed: ComposedTree,
+    environ: Mapping[str, str],
+    readers: Sequence[Reader] | None = None,
+) -> LookedAt:
     """Check that what the values name is there, read it, and relate it to the values. Modes are not judged here."""
     facts = facts_of(validated.values, composed, validated.written_as)
     findings = PlacedFindings(composed, validated.written_as)
     checked = dict(_present(facts, findings))
     _check_folders(facts, findings)
-    read = read_artifacts(facts, checked, environ)
+    read = read_artifacts(facts, checked, environ, readers)
     for one in read.findings:
         findings.add_as(one)
     for rule, problem in broken_relations(validated.values, composed, validated.written_as, read.facts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from agentic_rl.config.artifacts import Reader
 from agentic_rl.config.aura.composition import Composed, compose
 from agentic_rl.config.aura.files import look_at_files
 from agentic_rl.config.aura.native_keys import native_key_findings
@@ -24,6 +25,7 @@ def load_aura(
     *,
     files: bool,
     device_memory: int | None,
+    readers: Sequence[Reader] | None = None,
 ) -> Loaded:
     """See `agentic_rl.config.load.load_document`."""
     sources = {document.file: document.lines} if document.file else {}
@@ -39,7 +41,7 @@ def load_aura(
     native = [one for one in native_key_findings(composed) if one.key not in said]
     further = [*validated.findings, *native, *template_differences(composed, loaded.values)]
     if files:
-        looked_at = look_at_files(validated, composed, environ)
+        looked_at = look_at_files(validated, composed, environ, readers)
         loaded.checked = looked_at.checked
         loaded.facts |= looked_at.facts
         further += looked_at.findings
