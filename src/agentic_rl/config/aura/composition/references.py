@@ -214,7 +214,8 @@ def _below(node: Any, part: str | int, here: Path, shown: str) -> Any:
         if part in node:
             return node[part]
         near = get_close_matches(str(part), map(str, node), 1, 0.6)
-        there = f"it has {', '.join(map(str, list(node)[:6]))}" if node else "it is empty"
+        names = [*near, *(name for name in map(str, node) if name not in near)]
+        there = f"it has {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}" if node else "it is empty"
         hint = f"${{{_spelled((*here, near[0]))}}}" if near else f"write a key that is there, or add {part}"
         raise BadReferenceError(f"{shown}: {dotted(here) or 'the file'} has no key {part}; {there}", hint)
     if isinstance(node, list):

@@ -81,7 +81,7 @@ def turn_budget(facts: Facts) -> Iterator[Problem]:
     Where they do not, the server refuses the request, or the answer ends early; with several turns the second one
     rarely fits. The documented sample is made so, which is why it is a warning.
     """
-    for agent in (one.agent for one in trainings(facts) if one.agent):
+    for agent in dict.fromkeys(one.agent for one in trainings(facts) if one.agent):
         limits, key = f"{agent}.{AGENT_LIMITS}", f"{agent}.{SAMPLING}.max_tokens"
         each, prompt, limit = (
             facts.get(key),
