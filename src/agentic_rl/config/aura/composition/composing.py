@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from agentic_rl.config.aura.composition import pages
 from agentic_rl.config.aura.composition.composed import Composed, Kind, Origin
 from agentic_rl.config.aura.composition.defaults import Item, folders_of, items_of
 from agentic_rl.config.aura.composition.finding_templates import Found, find
-from agentic_rl.config.aura.composition.merging import Merged, RefusedError, merged
+from agentic_rl.config.aura.composition.merging import Merged, RefusedError, brought, leaves, merged
 from agentic_rl.config.aura.composition.reference_text import BadReferenceError
 from agentic_rl.config.aura.composition.references import LACKING, References, Unresolved, dotted, too_large
 from agentic_rl.config.aura.composition.references import Path as Keys
@@ -40,6 +41,10 @@ class Composition:
         self._given = overridden.tree
         self._own = {name: value for name, value in overridden.tree.items() if name not in (DEFAULTS, HYDRA)}
         self._result = Composed(findings=list(overridden.findings), places=document.places)
+        self._brought: dict[int, set[str]] = {}
+        """Index of an item that shares its section with others -> what it brings."""
+        self._refused = False
+        """The file is alone, without templates that it needs: what it refers to may be theirs."""
 
     def composed(self) -> Composed:
         """Everything, resolved."""
@@ -50,7 +55,7 @@ class Composition:
 
     def _merged(self) -> tuple[list[Item], Merged]:
         """The file with its templates; the file alone where there are none, or where they can't be composed."""
-        alone = Merged(self._own, {key for key, _ in _leaves(self._own, ())})
+        alone = Merged(self._own, {key for key, _ in leaves(self._own, ())})
         defaults = self._given.get(DEFAULTS)
         if defaults is None:
             return [], alone
@@ -58,10 +63,12 @@ class Composition:
             items = list(items_of(_list_of(defaults)))
         except BadReferenceError as error:
             self._find(pages.REFUSED, DEFAULTS, error.message, error.hint)
+            self._refused = True
             return [], alone
         found = find(items, *self._folders(), self._folder())
         for page, key, message, hint in found.told:
             self._find(page, key, message, hint)
+            self._refused |= page is pages.NOT_IN_GROUP
         if not found.items:
             return [], alone
         return found.items, self._by_hydra(found, _list_of(defaults)) or alone
@@ -77,13 +84,22 @@ class Composition:
             self._find(pages.NO_HYDRA, DEFAULTS, f"{message}; what the file says itself is checked alone", hint)
         except RefusedError as error:
             self._find(pages.REFUSED, DEFAULTS, f"Hydra does not compose them: {error}", "see the templates' own text")
+            self._refused = True
         else:
             self._report_replaced(result)
+            self._tell_apart(found)
             return result
         return None
 
+    def _tell_apart(self, found: Found) -> None:
+        packages = Counter(item.package for item in found.items)
+        for item in found.items:
+            if packages[item.package] > 1:
+                keys = brought(item.written, self._folder(), found.folders)
+                self._brought |= {} if keys is None else {item.index: keys}
+
     def _report_replaced(self, result: Merged) -> None:
-        lost = [key for key, value in _leaves(self._own, ()) if key not in result.own and value != {}]
+        lost = [key for key, value in leaves(self._own, ()) if key not in result.own and value != {}]
         if lost:
             more = f" (so in all for {len(lost)} values of the file)" if len(lost) > 1 else ""
             message = f"replaced by a template: `_self_` is not the last item of defaults{more}"
@@ -96,6 +112,9 @@ class Composition:
         """Folders of the search path, and entries of it that name none."""
         hydra = self._given.get(HYDRA)
         entries = hydra.get("searchpath") if isinstance(hydra, Mapping) else None
+        if entries is not None and not (isinstance(entries, list) and all(isinstance(one, str) for one in entries)):
+            message = f"{str(entries)[:60]!r} is no list of folders"
+            self._find(pages.REFUSED, f"{HYDRA}.searchpath", message, "- file:///FOLDER")
         texts = [one for one in entries if isinstance(one, str)] if isinstance(entries, list) else []
         references = References(self._given, self._environ)
         resolved = [references.value((HYDRA, "searchpath", index), one) for index, one in enumerate(texts)]
@@ -105,9 +124,9 @@ class Composition:
     def _originate(self, whole: Merged, items: Sequence[Item]) -> None:
         """Say of every value, and of every section that a person wrote, where it came from."""
         result = self._result
-        for key, value in _leaves(whole.tree, ()):
+        for key, value in leaves(whole.tree, ()):
             own = key in whole.own or not items or (value == {} and key in self._places)
-            result.origins[key] = self._own_origin(key) if own else _template_of(key, items)
+            result.origins[key] = self._own_origin(key) if own else _template_of(key, items, self._brought)
         for key in [*result.origins]:
             for one in _items_of_list(whole.tree, key):
                 result.origins[one] = self._item_origin(one, key)
@@ -147,12 +166,15 @@ class Composition:
         result = self._result
         result.flawed |= {dotted(one.path) for one in unresolved}
         of_templates: dict[Origin, list[Unresolved]] = {}
+        of_file: list[Unresolved] = []
         for one in unresolved:
             origin = result.origins.get(dotted(one.path))
             if origin is not None and origin.kind == "template":
                 of_templates.setdefault(origin, []).append(one)
             else:
-                self._find(pages.REFERENCE, dotted(one.path), one.message, one.hint)
+                of_file.append(one)
+        for one in () if self._refused else of_file:
+            self._find(pages.REFERENCE, dotted(one.path), one.message, one.hint)
         for origin, several in of_templates.items():
             self._report_template(origin, several)
 
@@ -190,22 +212,14 @@ def _names(items: Sequence[Item]) -> list[str]:
     return list(dict.fromkeys(item.name for item in items))
 
 
-def _template_of(key: str, items: Sequence[Item]) -> Origin:
-    """The last of the items that fill the innermost section around a key."""
+def _template_of(key: str, items: Sequence[Item], brought_by: Mapping[int, set[str]]) -> Origin:
+    """The last of the items that fill the innermost section around a key; of several, of those that bring the key."""
     fitting = [item for item in items if not item.package or f"{key}.".startswith(f"{item.package}.")]
+    fitting = [item for item in fitting if key in brought_by.get(item.index, (key,))] or fitting
     if not fitting:
         return Origin("template", items[-1].name, items[-1].key)
     best = max(fitting, key=lambda item: (len(item.package), item.index))
     return Origin("template", best.name, best.key)
-
-
-def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Dotted key and value of everything that is no section, lists as a whole; and of empty sections."""
-    if isinstance(value, Mapping) and value:
-        for name, one in value.items():
-            yield from _leaves(one, (*path, str(name)))
-    elif path:
-        yield dotted(path), value
 
 
 def _items_of_list(tree: Mapping[str, Any], key: str) -> Iterator[str]:

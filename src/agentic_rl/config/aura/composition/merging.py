@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,23 @@ def merged(tree: Mapping[str, Any], defaults: Sequence[Any], folder: Path, furth
     result = Merged({})
     result.tree = _unmarked(composed, (), values, result.own)
     return result
+
+
+def brought(written: Any, folder: Path, further: Sequence[Path]) -> set[str] | None:
+    """Dotted keys of the values, lists as a whole, that one item of `defaults` brings; None where nobody can say."""
+    try:
+        return {key for key, _ in leaves(merged({}, [written], folder, further).tree, ())}
+    except RefusedError:
+        return None
+
+
+def leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Dotted key and value of everything that is no section, lists as a whole; and of empty sections."""
+    if isinstance(value, Mapping) and value:
+        for name, one in value.items():
+            yield from leaves(one, (*path, str(name)))
+    elif path:
+        yield dotted(path), value
 
 
 def _in_two_steps(
@@ -107,8 +124,11 @@ def _composed(primary: dict[str, Any], folder: Path, nodes: Mapping[str, Any]) -
 
 def _told(error: Exception) -> str:
     """The first lines of Hydra's words that say something."""
+    if isinstance(error, RecursionError):
+        return "templates name each other without end"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2])[:300] or type(error).__name__
+    where = [line for line in lines[2:] if line.startswith('in "')][-1:]  # of YAML's reader: file, line, column
+    return " ".join([*lines[:2], *where])[:300] or type(error).__name__
 
 
 def _marked(value: Any, values: list[Any]) -> Any:

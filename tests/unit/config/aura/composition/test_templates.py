@@ -230,3 +230,34 @@ def test_hydras_own_state_is_left_as_it_was(folder: Path) -> None:
 def test_values_of_any_kind_pass(folder: Path) -> None:
     tree: dict[str, Any] = {"agentic_ai": {"a": None, "b": [], "c": {}, "d": 1.5, "e": True, "f": [[{}], "x"]}}
     assert compose(parse("agentic_ai: {a: , b: [], c: {}, d: 1.5, e: yes, f: [[{}], x]}", "")).tree == tree
+
+
+@needs_hydra
+def test_of_several_templates_of_a_section_the_one_that_has_the_key_is_named(folder: Path) -> None:
+    (folder / "verl_conf").mkdir()
+    (folder / "verl_conf/a.yaml").write_text("data: {seed: 1, size: 2}\n")
+    (folder / "verl_conf/b.yaml").write_text("data: {seed: 3}\nrollout: {n: 2}\n")
+    result = composed(folder, "defaults:\n  - verl_conf/b@verl_conf\n  - verl_conf/a\n  - _self_\nserve_conf: {}\n")
+    assert told(result) == []
+    names = {key: origin.name for key, origin in result.origins.items() if origin.kind == "template"}
+    assert names == {"verl_conf.data.seed": "a", "verl_conf.data.size": "a", "verl_conf.rollout.n": "b"}
+
+
+@needs_hydra
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [("data: {a: [\n", 'verl_conf/own.yaml", line 2'), ("defaults: [own]\n", "name each other without end")],
+)
+def test_a_template_that_can_not_be_read_is_told_alone(folder: Path, template: str, message: str) -> None:
+    """Not the references to what it would have brought."""
+    (folder / "verl_conf").mkdir()
+    (folder / "verl_conf/own.yaml").write_text(template)
+    result = composed(folder, "defaults:\n  - verl_conf: own\n  - _self_\nserve_conf: {port: '${verl_conf.port}'}\n")
+    assert told(result) == [("error", "ARL037", "defaults", 1)]
+    assert message in result.findings[0].message
+
+
+@needs_hydra
+def test_a_search_path_that_is_no_list(folder: Path) -> None:
+    result = composed(folder, TEXT.replace("[file://templates]", "3"))
+    assert ("error", "ARL037", "hydra.searchpath", 3) in told(result)
