@@ -188,6 +188,20 @@ def test_a_configuration_in_a_train_instance_is_validated_under_its_own_key(tmp_
     assert (lacking.code, lacking.line) == ("ARL027", line)
 
 
+def test_a_configuration_under_the_released_name_is_one_of_its_own(tmp_path: Path) -> None:
+    own = "{actor_rollout_ref: {rollout: {n: many}}}"
+    text = SOUND.replace("train_config: ${verl_conf}", f"rl_framework_kwargs: {own}")
+    found = [one for one in loaded(tmp_path, text).report if one.severity == "error"]
+    node = "train_instances[0].executor_kwargs.train_config"
+    assert {(one.code, one.key) for one in found} == {
+        ("ARL030", f"{node}.actor_rollout_ref.rollout.n"),
+        ("ARL027", f"{node}.actor_rollout_ref.model.path"),
+        ("ARL027", f"{node}.data.train_files"),
+        ("ARL027", f"{node}.data.val_files"),
+    }
+    assert {one.line for one in found} == {line_of(text, "rl_framework_kwargs:")}
+
+
 def test_documented_defaults_hold_in_a_train_instance_too(tmp_path: Path) -> None:
     own = "{actor_rollout_ref: {rollout: {n: 4}}}"
     values = loaded(tmp_path, SOUND.replace("train_config: ${verl_conf}", f"train_config: {own}")).values

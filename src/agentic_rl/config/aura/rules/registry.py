@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agentic_rl.config.aura.places import ComposedTree
+from agentic_rl.config.aura.places import ComposedTree, upwards
 from agentic_rl.config.aura.rules.agents import AGENTS
 from agentic_rl.config.aura.rules.facts import WatchedFacts, native_nodes
 from agentic_rl.config.aura.rules.flat_names import ADAPTED
@@ -64,8 +64,14 @@ def facts_of(
 ) -> WatchedFacts:
     """The values as facts: by documented keys, with who wrote them."""
     documented = {written: key for key, written in written_as.items()}
-    written = {documented.get(key, key) for key in composed.written} | written_as.keys()
+    written = {_documented(key, documented) for key in composed.written} | written_as.keys()
     return WatchedFacts({**values, **(machine or {})}, written, _elsewhere(composed))
+
+
+def _documented(key: str, names: Mapping[str, str]) -> str:
+    """A written key under documented names; below a renamed section, too."""
+    found = next((one for one in upwards(key) if one in names), None)
+    return key if found is None else names[found] + key[len(found) :]
 
 
 def broken_relations(
