@@ -163,6 +163,11 @@ def test_a_value_of_another_kind_than_verls(tmp_path: Path, name: str, value: st
     assert message in findings[0].message
 
 
+def test_a_section_that_an_override_alone_has_is_told_there(tmp_path: Path) -> None:
+    found = [one for one in loaded(tmp_path, SOUND, "verl_conf.foo.bar=1").report if one.code == "ARL040"]
+    assert [(one.key, one.file) for one in found] == [("verl_conf.foo", "command line")]
+
+
 def test_keys_of_verl_are_right_also_where_no_yaml_has_them(tmp_path: Path) -> None:
     written = (
         "    n_gpus_per_node: 8\n    balance_batch: true\n    max_actor_ckpt_to_keep: 3\n    v1: {trainer_mode: sync}\n"

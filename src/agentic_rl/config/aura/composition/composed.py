@@ -52,7 +52,12 @@ class Composed:
             return self.places[key]
         if origin is not None and origin.kind == "template":
             return self.places.get(origin.key)
-        return self._through_reference(key)
+        return self._of_override_below(key) or self._through_reference(key)
+
+    def _of_override_below(self, key: str) -> Place | None:
+        """A section that stands nowhere in the text, but in an override."""
+        below = (one for name, one in self.origins.items() if name.startswith(f"{key}."))
+        return next((Place(one.kind) for one in below if one.kind in ("command line", "environment")), None)
 
     def _through_reference(self, key: str) -> Place | None:
         while key:
