@@ -43,6 +43,8 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ({**MINDSPEED, f"{JOB}.job_type": "train"}, []),
     ({f"{TRAIN}.train_engine": "mindspeed_rl"}, [f"error ARL027 {TRAIN}.train_config"]),
     ({"agentic_ai.mode": "serve", f"{JOB}.job_name": ""}, ["error ARL027 serve_conf"]),
+    ({f"{CONF}.trainer.logger": ["console", "consol"]}, [f"error ARL102 {CONF}.trainer.logger"]),
+    ({f"{CONF}.trainer.logger": ["tensorboard", "wandb", "file"]}, []),
     ({f"{ENGINE}.chat_server": "localhost:8080"}, [f"error ARL103 {ENGINE}.chat_server"]),
     ({f"{ENGINE}.chat_server": ["http://a:1", "ftp://b"]}, [f"error ARL103 {ENGINE}.chat_server[1]"]),
     ({f"{ENGINE}.prefill_server_list": ["x"]}, [f"error ARL103 {ENGINE}.prefill_server_list[0]"]),

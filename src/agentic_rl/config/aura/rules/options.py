@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from agentic_rl.config.aura.rules.facts import ENGINE, SAMPLING, items, page_of, trainings
+from agentic_rl.config.aura.rules.facts import ENGINE, SAMPLING, items, native_nodes, page_of, trainings
 from agentic_rl.config.flat.group_rules import GROUPS
 from agentic_rl.config.flat.pages import NO_CHOICE, OUT_OF_RANGE, WRONG_TYPE
 from agentic_rl.config.flat.wording import show
@@ -14,6 +14,11 @@ from agentic_rl.config.rules import Facts, Problem, Rule
 
 ENGINES = ("vllm_proxy", "vllm_mp", "vllm_ray", "vllm_external")
 """Engines of inference instances; the last three were released since."""
+LOGGERS = (
+    *("console", "tensorboard", "wandb", "mlflow", "swanlab", "vemlp_wandb", "clearml", "trackio", "file"),
+    *("rl_insight", "tracking"),
+)
+"""Loggers of verl 0.9.1; the last is an old name of wandb."""
 
 Range = tuple[str, Callable[[float], bool], type]
 _ABOVE_0: Range = ("a whole number greater than 0", lambda value: value > 0, int)
@@ -80,6 +85,17 @@ def _engines(facts: Facts) -> Iterator[Problem]:
             yield Problem(key, message, f"engine: {near}", "warning")
 
 
+def _loggers(facts: Facts) -> Iterator[Problem]:
+    for node in native_nodes(facts):
+        key = f"{node}.trainer.logger"
+        names = facts.get(key)
+        for name in names if isinstance(names, list) else []:
+            if isinstance(name, str) and name not in LOGGERS:
+                near = (get_close_matches(name, LOGGERS, 1, 0.5) or LOGGERS)[0]
+                message = f"{show(name)} is no logger of verl 0.9.1, which does not start with it; it has "
+                yield Problem(key, message + ", ".join(LOGGERS[:-1]), f"logger: [{near}]")
+
+
 def _likeliest(facts: Facts) -> Iterator[Problem]:
     for one in trainings(facts):
         key, group = f"{one.agent}.{SAMPLING}.temperature", f"{one.native}.actor_rollout_ref.rollout.n"
@@ -93,5 +109,6 @@ OPTIONS: list[Rule] = [
     Rule(WRONG_TYPE, _of_another_type),
     Rule(OUT_OF_RANGE, _out_of_range),
     Rule(NO_CHOICE, _engines),
+    Rule(NO_CHOICE, _loggers),
     Rule(page_of(GROUPS, "ARL250"), _likeliest),
 ]
