@@ -7,8 +7,10 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 
 from agentic_rl.backends.errors import ClusterError
+from agentic_rl.backends.verl.leftovers import Leftovers
 from agentic_rl.cluster import ray_node
 from agentic_rl.cluster.children import binary_output, received
 from agentic_rl.cluster.inference import Server
@@ -19,6 +21,8 @@ from agentic_rl.cluster.statuses import FAILED, FINISHED, INTERRUPTED, LOST, was
 from agentic_rl.cluster.supervise import asked
 
 LOOK_SECONDS = 0.2
+NOTE_SECONDS = 5.0
+"""How often it is remembered what runs in Ray: inference engines end long before it, and leave shared memory."""
 GONE_SECONDS = LEASE_SECONDS
 """How long a node that lost the head waits for word of the training master."""
 _STATES: dict[int, State] = {FINISHED: "finished", INTERRUPTED: "stopped"}
@@ -33,6 +37,8 @@ class Launch:
         self._say = say
         self._signals: list[int] = []
         self._job: Program | None = None
+        self._leftovers: Leftovers | None = None
+        self._noted = 0.0
         # Before anything is written: what lies there now is of an earlier launch.
         others = [node for node in plan.nodes if node != plan.node]
         self._leases = {node: Lease(plan.status_file(node)) for node in others}
@@ -65,6 +71,9 @@ class Launch:
         if plan.ray is not None:
             ray_node.set_here(ray_node.authentication(plan, os.environ, self._stopping))
             file.update(message="waits for Ray")
+            if find_spec("psutil") is not None:  # verl and vLLM bring it
+                self._leftovers = ending.enter_context(Leftovers())
+                ending.callback(self._leftovers.remove)
             ray = ending.enter_context(ray_node.ray_on(plan, plan.ray, self._stopping))
             self._say(f"Ray is up, its head is {plan.ray.head_address}")
         server = ending.enter_context(self._server(plan.server)) if plan.server else None
@@ -80,6 +89,11 @@ class Launch:
 
     def _stopping(self) -> bool:
         return bool(self._signals)
+
+    def _note(self) -> None:
+        if self._leftovers is not None and time.monotonic() - self._noted > NOTE_SECONDS:
+            self._leftovers.note()
+            self._noted = time.monotonic()
 
     def _server(self, server: Server) -> Program:
         log = self._plan.states / f"server-{self._plan.node.index}.log"
@@ -129,6 +143,7 @@ class Launch:
     def _watch(self, job: Program, ray: Program | None) -> str:
         """Wait for the end of the job; why it was ended, if it was."""
         while job.runs:
+            self._note()
             for node, lease in self._leases.items():
                 lease.look()
                 if lease.expired:
@@ -145,6 +160,7 @@ class Launch:
         master = self._leases[self._plan.master]
         gone: float | None = None
         while not self._stopping():
+            self._note()
             said = master.look()
             if said is not None and said.state in ("finished", "failed", "stopped", "gave up"):
                 return self._after(said)

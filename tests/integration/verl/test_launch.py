@@ -35,6 +35,7 @@ OVERRIDES = (
 ENGINE = ("ray::vLLMHttpServer", "VLLM::")
 TRAINER = "ray::WorkerDict"
 END_LIMIT = 20
+SHARED = Path("/dev/shm")
 
 
 def make_set(folder: Path, inference: Node, training: Node) -> None:
@@ -81,6 +82,7 @@ def test_one_command_on_two_nodes_trains_and_infers_apart(tmp_path: Path) -> Non
         pytest.skip(reason)
     here = tmp_path / "here"
     here.mkdir()
+    shared = set(SHARED.iterdir())
     with two_nodes() as nodes:
         make_set(tmp_path / "set", *nodes)
         processes, logs = zip(*(launch(node, tmp_path / "set", here) for node in nodes), strict=True)
@@ -88,6 +90,7 @@ def test_one_command_on_two_nodes_trains_and_infers_apart(tmp_path: Path) -> Non
         told = [log.read_text() for log in logs]
         assert [process.poll() for process in processes] == [0, 0], "\n".join(told)
         assert left(nodes) == []
+    assert {path.name for path in set(SHARED.iterdir()) - shared if path.name.startswith("psm_")} == set()
 
     assert "node 0 (10.213.77.1): inference node, one of 2" in told[0]
     assert "node 1 (10.213.77.2): training master, one of 2" in told[1]

@@ -7,15 +7,17 @@ import signal
 import sys
 import threading
 import time
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agentic_rl.backends.errors import ClusterError
-from agentic_rl.cluster import launch, status
+from agentic_rl.cluster import launch, ray_node, status
 from agentic_rl.cluster.launch import Launch
-from agentic_rl.cluster.plan import NodePlan, Part
+from agentic_rl.cluster.plan import NodePlan, Part, RayNode
+from agentic_rl.cluster.programs import Program
 from agentic_rl.cluster.retry import RetryPolicy
 from agentic_rl.cluster.status import NodeStatus, StatusFile
 from agentic_rl.cluster.supervise import supervise
@@ -98,6 +100,22 @@ def test_a_node_that_died_ends_the_job(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
     assert said_by(master).state == "failed"
     assert "is dead" in said_by(master).message
+
+
+def test_shared_memory_that_ray_leaves_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psutil")
+    segment = Path("/dev/shm", f"psm_{uuid.uuid4().hex}")
+    text = f"import mmap, time; file = open({str(segment)!r}, 'wb+'); file.truncate(4096)\n"
+    engine = (sys.executable, "-c", f"{text}kept = mmap.mmap(file.fileno(), 4096); time.sleep(60)")
+    monkeypatch.setattr(launch, "NOTE_SECONDS", 0.1)
+    monkeypatch.setattr(ray_node, "authentication", lambda *_: {})
+    monkeypatch.setattr(ray_node, "await_nodes", lambda *_: None)
+    monkeypatch.setattr(ray_node, "ray_on", lambda *_: Program("ray", engine, tmp_path / "ray.log"))
+    job = f"import os, time\nwhile not os.path.exists({str(segment)!r}): time.sleep(0.1)\ntime.sleep(1)"
+    ray = RayNode(head=True, head_address="192.0.2.11:1", own_address="192.0.2.11", device="cpu", devices=1, role="x")
+    monkeypatch.setattr(launch, "require_free", lambda _: None)
+    assert run(replace(part_of(tmp_path, 1, job), ray=ray))[0] == 0
+    assert not segment.exists()
 
 
 def test_a_port_that_is_taken_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
