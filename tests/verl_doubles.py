@@ -84,3 +84,14 @@ def loaded_by(code: str) -> set[str]:
             [sys.executable, "-c", f"{code}; {show}"], capture_output=True, text=True, check=True
         ).stdout.split()
     )
+
+
+def job_options(folder: Path) -> dict[str, Any]:
+    """The options of a job that leaves its files in `folder`."""
+    return {
+        "max_failed_fraction": 0.5,
+        "keep_checkpoints": 2,
+        "stepwise": False,
+        "stop_file": str(folder / "stop"),
+        "events": str(folder / "events.jsonl"),
+    }

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agentic_rl.config.diagnostics import Place
+from agentic_rl.config.fields.shape import Shape, shape_of
 from agentic_rl.config.flat import FlatConfig, validate
 from agentic_rl.config.flat.names import ALIASES, LEVELS, MOVED, OLD_NAMES, SECTIONS, dotted, field_of
-from agentic_rl.config.flat.shape import Shape, shape_of
 from agentic_rl.config.types import LARGEST
 
 KEYS = [

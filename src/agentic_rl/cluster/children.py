@@ -144,17 +144,10 @@ class Child:
         self.command = command
         self._out: BinaryIO | _Prefixed | None = out
         make_folder(command.log.parent)
-        with open_append(command.log) as log:
+        with open_append(command.log):
             self._reader = command.log.open("rb")
-            self._reader.seek(0, os.SEEK_END)
-            self._process = subprocess.Popen(  # noqa: S603 - the caller's command
-                command.arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid()), **command.environment},
-                start_new_session=True,
-            )
+        self._reader.seek(0, os.SEEK_END)
+        self._process = started(command.arguments, command.log, command.environment)
 
     def gone(self) -> bool:
         """Whether the process has ended; it stays known to the system until `finish`, so that its group is ours."""
@@ -190,12 +183,39 @@ class Child:
             time.sleep(LOOK_SECONDS)
         self.print_new()
         self._reader.close()
-        status = self._process.wait()
-        return status if status >= 0 else 128 - status
+        return as_shell(self._process.wait())
 
     def _has_others(self) -> bool:
         """Whether the group has living processes besides its first, which has ended."""
         return any(group == self._process.pid and state != "Z" for group, state in _processes())
+
+
+def started(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process in a group of its own, which ends with us; its output is appended to `log`.
+
+    Args:
+        arguments: what is run.
+        log: a file; its folder is made.
+        environment: on top of our own.
+
+    Raises:
+        OSError: it can't be run, or the log can't be written.
+    """
+    make_folder(log.parent)
+    with open_append(log) as output:
+        return subprocess.Popen(  # noqa: S603 - the caller's command
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid()), **environment},
+            start_new_session=True,
+        )
+
+
+def as_shell(status: int) -> int:
+    """How a process ended, as a shell says it: 128 and the number of the signal where one ended it."""
+    return status if status >= 0 else 128 - status
 
 
 class _Prefixed:

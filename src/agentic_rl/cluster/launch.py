@@ -13,11 +13,11 @@ from agentic_rl.backends.errors import ClusterError
 from agentic_rl.backends.verl.leftovers import Leftovers
 from agentic_rl.cluster import ray_node
 from agentic_rl.cluster.children import binary_output, received
+from agentic_rl.cluster.exit_statuses import FAILED, FINISHED, INTERRUPTED, LOST, was_stopped
 from agentic_rl.cluster.inference import Server
 from agentic_rl.cluster.plan import NodePlan
 from agentic_rl.cluster.programs import Program, StoppedError, is_healthy, require_free, wait_for
 from agentic_rl.cluster.status import LEASE_SECONDS, Lease, NodeStatus, State, StatusFile
-from agentic_rl.cluster.statuses import FAILED, FINISHED, INTERRUPTED, LOST, was_stopped
 from agentic_rl.cluster.supervise import asked
 
 LOOK_SECONDS = 0.2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agentic_rl.cluster.statuses import AGAIN_LATER, CRASH_LOOP, FAILED, INTERRUPTED, is_final, was_stopped
+from agentic_rl.cluster.exit_statuses import AGAIN_LATER, CRASH_LOOP, FAILED, INTERRUPTED, is_final, was_stopped
 
 SIGNALLED = 128
 """Statuses above it: a signal ended the process, which is the number beyond."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from agentic_rl.backends.run_folder import LOCK
 from agentic_rl.cluster import progress, status
 from agentic_rl.cluster.children import Child, Command, binary_output, received
+from agentic_rl.cluster.exit_statuses import INTERRUPTED
 from agentic_rl.cluster.parent import GRACE_SECONDS
 from agentic_rl.cluster.progress import Progress
 from agentic_rl.cluster.retry import Attempt, RetryPolicy, Verdict, judge
-from agentic_rl.cluster.statuses import INTERRUPTED
 
 LOOK_SECONDS = 0.2
 STEADY_SECONDS = 60.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from agentic_rl.config.flat.wording import yaml_text
+from agentic_rl.config.fields.wording import yaml_text
 from agentic_rl.config.load import FilePath, Loaded, load
 from agentic_rl.config.reporting.printable import one_line
 

@@ -15,7 +15,7 @@ from agentic_rl.config.artifacts.data_pages import (
 )
 from agentic_rl.config.artifacts.tasks import ROLES
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Page
 from agentic_rl.data.pages import MIXED_ANSWERS, NO_ANSWER, ODD_ROLES
 from agentic_rl.data.reading import Row

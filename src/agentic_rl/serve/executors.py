@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from agentic_rl.cluster.executors import Cluster, PlacementError
+from agentic_rl.cluster.placement import Cluster, PlacementError
 from agentic_rl.config.diagnostics import ConfigError, Report
 from agentic_rl.serve.agents.executor import Executor, ThreadExecutor
 from agentic_rl.serve.agents.ray_executor import AgentActor, RayExecutor

@@ -6,12 +6,10 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agentic_rl.cluster.parent import PARENT
-from agentic_rl.config.writing import make_folder, open_append
+from agentic_rl.cluster.children import as_shell, started
 
 _LOOK_SECONDS = 0.2
 ASK_SECONDS = 60.0
@@ -33,16 +31,7 @@ class Process:
     """
 
     def __init__(self, arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
-        make_folder(log.parent)
-        with open_append(log) as output:
-            self._process = subprocess.Popen(  # noqa: S603 - a command of our own
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid()), **(environment or {})},
-                start_new_session=True,
-            )
+        self._process = started(arguments, log, environment or {})
 
     @property
     def pid(self) -> int:
@@ -53,7 +42,7 @@ class Process:
     def status(self) -> int | None:
         """How it ended, as a shell says it: 128 and the number of the signal where one ended it. None: it runs."""
         status = self._process.poll()
-        return status if status is None or status >= 0 else 128 - status
+        return None if status is None else as_shell(status)
 
     async def wait(self) -> int:
         """Wait for its end; the status."""

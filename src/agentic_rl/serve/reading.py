@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentic_rl.cluster.executors import PlacementError, Resources
+from agentic_rl.cluster.placement import PlacementError, Resources
 from agentic_rl.config.aura.schema import AgentInstance as AgentEntry
 from agentic_rl.config.aura.schema import AuraConfig, InferInstance, ServeConf, TrainInstance
 from agentic_rl.config.diagnostics import Finding

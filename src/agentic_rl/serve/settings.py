@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agentic_rl.cluster.executors import Resources
+from agentic_rl.cluster.placement import Resources
 
 PROXY = "vllm_proxy"
 """The engine whose servers somebody else runs."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_instances import agent_instance, model_server, tokenizer_folder
-from agentic_rl.cluster.executors import Resources
+from agentic_rl.cluster.placement import Resources
 from agentic_rl.config.diagnostics import ConfigError
 from agentic_rl.serve.agents.call import AgentCall
 from agentic_rl.serve.executors import Executors

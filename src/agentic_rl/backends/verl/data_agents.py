@@ -11,7 +11,7 @@ from agentic_rl.config.agent_names import is_known_agent, known_agents
 from agentic_rl.config.artifacts.json_file import NotUsableError
 from agentic_rl.config.artifacts.parquet_file import OutOfBoundsError, ParquetData
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.secure_paths import CheckedPath
 
 COLUMN = "agent_name"

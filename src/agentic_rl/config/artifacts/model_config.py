@@ -17,7 +17,7 @@ from agentic_rl.config.artifacts.pages import (
     finding,
 )
 from agentic_rl.config.artifacts.result import Artifacts
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 
 NAME = "config.json"
 MAX_BYTES = 1 << 22

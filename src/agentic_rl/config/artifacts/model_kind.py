@@ -8,7 +8,7 @@ from typing import Any
 
 from agentic_rl.config.artifacts.pages import OTHER_TASK, QUANTIZED, finding
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 
 _WRITES = re.compile(r"For(CausalLM|ConditionalGeneration)|LMHeadModel$|LMModel$|ChatModel$")
 """Names of architectures that write text; the older ones have no `For`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentic_rl.config.artifacts.data_pages import MISSING_COLUMN, NO_DATA_SOURCE, WRONG_COLUMN_TYPE
 from agentic_rl.config.artifacts.pages import finding
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,7 +21,7 @@ from agentic_rl.config.artifacts.result import Artifacts, Request
 from agentic_rl.config.artifacts.task_rows import Rows, look
 from agentic_rl.config.artifacts.task_schema import CONVERSATIONS, TASKS, check_columns
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.secure_paths import CheckedPath
 
 FILES = {"train": ("train_files", TASKS), "val": ("val_files", TASKS), "sft": ("sft_files", CONVERSATIONS)}

@@ -14,11 +14,11 @@ from pydantic import Field, ValidationError
 
 from agentic_rl.config.aura import cluster_pages as pages
 from agentic_rl.config.diagnostics import Finding, Place
-from agentic_rl.config.flat.broken import Broken
-from agentic_rl.config.flat.level import Level
-from agentic_rl.config.flat.shape import Shape, shape_of
-from agentic_rl.config.flat.values import judge
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.broken import Broken
+from agentic_rl.config.fields.level import Level
+from agentic_rl.config.fields.shape import Shape, shape_of
+from agentic_rl.config.fields.values import judge
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Page
 from agentic_rl.config.secure_paths.text import shown
 from agentic_rl.config.source import Document, parse, read

@@ -8,7 +8,7 @@ from agentic_rl.config.aura.names import KWARGS
 from agentic_rl.config.aura.reading import section_of
 from agentic_rl.config.aura.schema import AuraConfig
 from agentic_rl.config.aura.schema.section import Section
-from agentic_rl.config.flat.documentation import field_docs
+from agentic_rl.config.fields.documentation import field_docs
 from agentic_rl.config.flat.json_schema import DIALECT
 
 TITLE = "agentic_rl instances configuration"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentic_rl.config.flat.pages import ALIAS, TWO_SPELLINGS
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.pages import ALIAS, TWO_SPELLINGS
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Page
 
 KWARGS = {"work_mode": "cluster_mode", "rl_framework": "train_engine", "rl_framework_kwargs": "train_config"}

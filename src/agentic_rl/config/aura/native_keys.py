@@ -11,7 +11,7 @@ from agentic_rl.config.aura.nesting import parts_of
 from agentic_rl.config.aura.places import PlacedFindings
 from agentic_rl.config.aura.reading import field_at
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.verl_native.key_table import KeyTable, key_table
 from agentic_rl.config.verl_native.unknown_keys import unknown_keys
 

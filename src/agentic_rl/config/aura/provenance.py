@@ -12,7 +12,7 @@ from agentic_rl.config.aura.nesting import parts_of
 from agentic_rl.config.aura.places import PlacedFindings, upwards
 from agentic_rl.config.aura.reading import field_at, section_of
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 
 DEFAULT = "documented default"
 _SHOWN = 6

@@ -11,11 +11,11 @@ from pydantic.fields import FieldInfo
 from agentic_rl.config.aura.places import PlacedFindings
 from agentic_rl.config.aura.schema import AuraConfig
 from agentic_rl.config.aura.schema.section import Section
-from agentic_rl.config.flat.broken import Broken
-from agentic_rl.config.flat.pages import MISSING, NULL, WRONG_TYPE
-from agentic_rl.config.flat.shape import shape_of
-from agentic_rl.config.flat.values import judge
-from agentic_rl.config.flat.wording import show, type_words
+from agentic_rl.config.fields.broken import Broken
+from agentic_rl.config.fields.pages import MISSING, NULL, WRONG_TYPE
+from agentic_rl.config.fields.shape import shape_of
+from agentic_rl.config.fields.values import judge
+from agentic_rl.config.fields.wording import show, type_words
 from agentic_rl.config.types import RuleText
 
 Loc = tuple[int | str, ...]

@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 from agentic_rl.config.aura.reading import rule_of, section_of
 from agentic_rl.config.aura.schema import AuraConfig
 from agentic_rl.config.aura.schema.section import Section
-from agentic_rl.config.flat.documentation import field_docs
-from agentic_rl.config.flat.wording import yaml_text
+from agentic_rl.config.fields.documentation import field_docs
+from agentic_rl.config.fields.wording import yaml_text
 
 _INTRODUCTION = """\
 # The instances format

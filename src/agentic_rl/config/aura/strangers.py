@@ -10,7 +10,7 @@ from agentic_rl.config.aura.schema import AuraConfig
 from agentic_rl.config.aura.schema.section import Closed, Section
 from agentic_rl.config.aura.schema.verl_conf import VerlConf
 from agentic_rl.config.diagnostics import Severity
-from agentic_rl.config.flat.pages import UNKNOWN_KEY
+from agentic_rl.config.fields.pages import UNKNOWN_KEY
 
 RELEASED = frozenset({"pd_mode"})
 """Keys at the top that released files have, and that have no effect here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 BACKEND_RULES: list[Rule] = []

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.in_force import key_of, source, trains
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 CONDITIONS: list[Rule] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentic_rl.config.diagnostics import Severity
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 DEAD_KEY_RULES: list[Rule] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.in_force import devices, devices_told, nodes_key, origin, wrote_any
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 DEVICES: list[Rule] = []

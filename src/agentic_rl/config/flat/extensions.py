@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agentic_rl.config.flat.level import Level
+from agentic_rl.config.fields.level import Level
 from agentic_rl.config.types import FileOrAddress, NonNegativeInt, PositiveFloat, PositiveInt, UnitInterval
 
 

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from agentic_rl.config.diagnostics import Finding
+from agentic_rl.config.fields.shape import shape_of
 from agentic_rl.config.flat.findings import PlaceOf, nearest_place
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
 from agentic_rl.config.flat.needs import AGENT_FILE
-from agentic_rl.config.flat.shape import shape_of
 from agentic_rl.config.secure_paths import CheckedPath, PathCheck, check_path, check_prefix, check_value, prefix_files
 from agentic_rl.config.types import Kind, PathKind, is_address
 

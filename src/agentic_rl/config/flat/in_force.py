@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.names import LEVELS, dotted
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentic_rl.config.flat.documentation import field_docs
+from agentic_rl.config.fields.documentation import field_docs
 from agentic_rl.config.flat.names import ALIASES, MOVED, SECTIONS, UNDOCUMENTED, VALUE_ALIASES, dotted, model_of
 from agentic_rl.config.flat.needs import MINDSPEED_NEEDS
 from agentic_rl.config.flat.schema import FlatConfig

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.in_force import origin
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 MEGATRON_RULES: list[Rule] = []

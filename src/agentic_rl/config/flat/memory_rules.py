@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agentic_rl.config.fields.wording import show, yaml_text
 from agentic_rl.config.flat.in_force import key_of, origin
-from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.memory import (
     DEVICE_MEMORY,
     Lookup,

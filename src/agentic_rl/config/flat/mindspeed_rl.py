@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentic_rl.config.flat.level import Level
+from agentic_rl.config.fields.level import Level
 from agentic_rl.config.types import PositiveInt, SecureFolder, SecurePrefix, Text
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import gcd, lcm
 
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
 from agentic_rl.config.flat.in_force import origin, told
 from agentic_rl.config.flat.nearest import Change, changed, divisors, multiples, nearest, remedy
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 MINDSPEED_RULES: list[Rule] = []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.backend_rules import MIXTURES
 from agentic_rl.config.flat.batches import KEYS, Layout, layout_of, table
 from agentic_rl.config.flat.device_rules import shares
 from agentic_rl.config.flat.in_force import origin, told
 from agentic_rl.config.flat.mindspeed_rules import accepted
 from agentic_rl.config.flat.nearest import Change, divisors, nearest, remedy
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 WORKER_RULES: list[Rule] = []

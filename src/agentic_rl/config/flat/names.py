@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic.fields import FieldInfo
 
+from agentic_rl.config.fields.level import Level
 from agentic_rl.config.flat.extensions import UndocumentedKeys
-from agentic_rl.config.flat.level import Level
 from agentic_rl.config.flat.local import LocalSection
 from agentic_rl.config.flat.mindspeed_rl import MindSpeedSection, UndocumentedMindSpeedKeys
 from agentic_rl.config.flat.schema import FlatConfig

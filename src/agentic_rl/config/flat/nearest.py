@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.batches import KEYS, Layout
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.types import LARGEST
 
 Change = Mapping[str, int]

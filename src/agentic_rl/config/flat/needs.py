@@ -5,12 +5,12 @@ from __future__ import annotations
 from agentic_rl.config.agent_file.pages import NO_AGENT
 from agentic_rl.config.agent_names import BUILTIN_AGENTS, is_known_agent, known_agents
 from agentic_rl.config.agent_places import is_place, place_problem
-from agentic_rl.config.flat import pages
+from agentic_rl.config.fields import pages
+from agentic_rl.config.fields.shape import shape_of
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import dotted, field_of, model_of
 from agentic_rl.config.flat.placed import Placed
-from agentic_rl.config.flat.shape import shape_of
-from agentic_rl.config.flat.wording import show
 
 AGENT_FILE = "agent_engine_wrapper_path"
 MINDSPEED_NEEDS = ("model_name", "dataset_additional_keys")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentic_rl.config.flat import pages
+from agentic_rl.config.fields import pages
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, UNDOCUMENTED, VALUE_ALIASES
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.strangers import Stranger, place_strangers
-from agentic_rl.config.flat.wording import show
 
 
 def place(tree: Mapping[Any, Any], placed: Placed, findings: Findings) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.in_force import key_of, origin, source
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentic_rl.config.flat.broken import Broken
+from agentic_rl.config.fields.broken import Broken
+from agentic_rl.config.fields.shape import shape_of
+from agentic_rl.config.fields.values import judge
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import LEVELS, SECTIONS, dotted, field_of
 from agentic_rl.config.flat.placed import Placed
 from agentic_rl.config.flat.schema import FlatConfig
-from agentic_rl.config.flat.shape import shape_of
-from agentic_rl.config.flat.values import judge
 
 Loc = tuple[int | str, ...]
 

@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from agentic_rl.config.fields.documentation import field_docs
+from agentic_rl.config.fields.level import Level
+from agentic_rl.config.fields.shape import Shape, shape_of
+from agentic_rl.config.fields.wording import yaml_text
 from agentic_rl.config.flat.dead_keys import DEAD, acts_on
-from agentic_rl.config.flat.documentation import field_docs
 from agentic_rl.config.flat.extensions import OwnKeys, UndocumentedKeys
 from agentic_rl.config.flat.inference import InferenceKeys
 from agentic_rl.config.flat.learning import LearningKeys
-from agentic_rl.config.flat.level import Level
 from agentic_rl.config.flat.local import LocalSection
 from agentic_rl.config.flat.mindspeed_rl import MindSpeedKeys, UndocumentedMindSpeedKeys
 from agentic_rl.config.flat.names import ALIASES, dotted, field_of, model_of
 from agentic_rl.config.flat.run import RunKeys
-from agentic_rl.config.flat.shape import Shape, shape_of
 from agentic_rl.config.flat.verl import VerlSection
-from agentic_rl.config.flat.wording import yaml_text
 from agentic_rl.config.types import Kind
 
 Origin = Literal["documented", "ours", "undocumented"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.in_force import (
     devices,
     devices_told,
@@ -15,7 +16,6 @@ from agentic_rl.config.flat.in_force import (
     told,
     trains,
 )
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.manifest import lacking
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.fields.wording import show, yaml_text
 from agentic_rl.config.flat.in_force import key_of, origin, source, told
-from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 RELATIONS: list[Rule] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.in_force import key_of, origin, steps, told, trains, wrote_any
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 SAVING: list[Rule] = []

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from agentic_rl.config.flat import pages
+from agentic_rl.config.fields import pages
+from agentic_rl.config.fields.wording import show, yaml_line
 from agentic_rl.config.flat.findings import Findings
 from agentic_rl.config.flat.names import ALIASES, LEVELS, MOVED, OLD_NAMES, SECTIONS, dotted, homes
 from agentic_rl.config.flat.placed import Placed
-from agentic_rl.config.flat.wording import show, yaml_line
 
 _NATIVE = {
     **dict.fromkeys(("actor_rollout_ref", "algorithm", "critic", "data", "reward_model", "trainer"), "verl"),

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agentic_rl.config.fields.level import Level
 from agentic_rl.config.flat.learning import KlEstimator
-from agentic_rl.config.flat.level import Level
 from agentic_rl.config.types import (
     DistinctList,
     FolderName,

@@ -11,9 +11,9 @@ import pytest
 from agentic_rl.backends.verl import rendering
 from agentic_rl.backends.verl.composition import MEGATRON_TEMPLATE, TEMPLATE
 from agentic_rl.backends.verl.mapping import ALWAYS, BY_DEVICE, TABLE, Entry, Native, Reader
+from agentic_rl.config.fields.shape import shape_of
 from agentic_rl.config.flat.dead_keys import DEAD
 from agentic_rl.config.flat.names import LEVELS, dotted, field_of
-from agentic_rl.config.flat.shape import shape_of
 from verl_doubles import BASE, HAS_VERL, at, expressions, flat_of, installation
 
 pytestmark = pytest.mark.usefixtures("composed_once")

@@ -12,7 +12,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from agentic_rl.config.aura.reading import field_at
-from agentic_rl.config.flat.shape import shape_of
+from agentic_rl.config.fields.shape import shape_of
 from aura_trees import REMOVED, checked, composed, told
 from aura_trees import SOUND as SOUND_TEXT
 

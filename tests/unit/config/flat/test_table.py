@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from agentic_rl.config.fields.shape import shape_of
 from agentic_rl.config.flat import LocalSection, Validated, VerlSection
 from agentic_rl.config.flat.dead_keys import acts_on
 from agentic_rl.config.flat.extensions import OwnKeys, UndocumentedKeys
 from agentic_rl.config.flat.mindspeed_rl import UndocumentedMindSpeedKeys
 from agentic_rl.config.flat.names import ALIASES, LEVELS, UNDOCUMENTED, dotted, field_of
 from agentic_rl.config.flat.reference import Row, row
-from agentic_rl.config.flat.shape import shape_of
 
 REPOSITORY = Path(__file__).parents[4]
 TABLES = REPOSITORY / "tests" / "data" / "flat"

@@ -15,7 +15,7 @@ from agentic_rl.backends.verl.mapping import ALWAYS, BY_DEVICE, Engine, Fixed, S
 from agentic_rl.config.agent_places import place_problem
 from agentic_rl.config.aura.schema import VerlConf
 from agentic_rl.config.diagnostics import Finding
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Page
 
 ROLLOUT = "actor_rollout_ref.rollout"

@@ -10,7 +10,7 @@ from agentic_rl.backends.verl.instances.agents import ENVIRONMENT, FURTHER, PARA
 from agentic_rl.backends.verl.instances.findings import NO_EFFECT, TRANSLATED
 from agentic_rl.backends.verl.instances.parts import Parts
 from agentic_rl.config.diagnostics import Finding, Severity
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 
 Kind = Literal["native", "adapter", "reference", "mode", "none"]
 """verl reads it; the adapter obeys it; it names another part; another mode of the program reads it; without effect."""

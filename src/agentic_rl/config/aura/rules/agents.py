@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from agentic_rl.config.agent_names import is_known_agent, known_agents
 from agentic_rl.config.aura.rules.facts import AGENT_LIMITS, ENGINE, items, source, trainings
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 AGENTS: list[Rule] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Page, Rule
 
 AGENT_LIMITS = "executor_kwargs.agent_engine_kwargs"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from agentic_rl.config.aura.rules.facts import ENGINE, items, native_nodes, page_of, source
+from agentic_rl.config.fields.pages import BAD_TEXT
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.device_rules import MODEL_DEVICES
-from agentic_rl.config.flat.pages import BAD_TEXT
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 MACHINE: list[Rule] = []

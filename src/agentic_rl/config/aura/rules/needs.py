@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentic_rl.config.aura.rules.facts import ENGINE, items, trainings
-from agentic_rl.config.flat.pages import MISSING
+from agentic_rl.config.fields.pages import MISSING
 from agentic_rl.config.rules import Facts, Problem, Rule
 
 _OF_VERL = {

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from agentic_rl.config.aura.rules.facts import ENGINE, SAMPLING, items, native_nodes, page_of, trainings
+from agentic_rl.config.fields.pages import NO_CHOICE, OUT_OF_RANGE, WRONG_TYPE
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.group_rules import GROUPS
-from agentic_rl.config.flat.pages import NO_CHOICE, OUT_OF_RANGE, WRONG_TYPE
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule
 
 ENGINES = ("vllm_proxy", "vllm_mp", "vllm_ray", "vllm_external")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import prod
 
 from agentic_rl.config.aura.rules.facts import page_of, source, told
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.device_rules import MODEL_DEVICES, shares
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 from agentic_rl.config.verl_native.native_rules.facts import ACTOR, REF, ROLLOUT, devices, uses_reference, whole
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from agentic_rl.config.aura.rules.facts import ENGINE, SAMPLING, items, named, native_nodes
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 
 SERVICES: list[Rule] = []

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from agentic_rl.config.aura.rules.facts import has_below, page_of, source, told, wrote_at
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.fields.pages import BAD_TEXT
+from agentic_rl.config.fields.wording import show, yaml_text
 from agentic_rl.config.flat.batch_rules import BATCH_RULES
 from agentic_rl.config.flat.nearest import multiples
-from agentic_rl.config.flat.pages import BAD_TEXT
 from agentic_rl.config.flat.rules import RELATIONS
-from agentic_rl.config.flat.wording import show, yaml_text
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 from agentic_rl.config.verl_native.native_rules.facts import ACTOR, MODEL, REF, ROLLOUT, data_parallel_size, whole
 

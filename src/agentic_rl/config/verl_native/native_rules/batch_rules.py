@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from agentic_rl.config.diagnostics import Severity
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.flat.nearest import multiples
-from agentic_rl.config.flat.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 from agentic_rl.config.verl_native.native_rules.facts import (
     ACTOR,

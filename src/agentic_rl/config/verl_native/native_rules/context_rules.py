@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 from agentic_rl.config.verl_native.installation import numbers
 from agentic_rl.config.verl_native.native_rules.facts import MODEL, ROLLOUT, whole

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from agentic_rl.config.diagnostics import Severity
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem
 from agentic_rl.config.verl_native.native_rules.facts import MODEL
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentic_rl.config.flat.wording import show
+from agentic_rl.config.fields.wording import show
 from agentic_rl.config.rules import Facts, Problem, Rule, rule
 from agentic_rl.config.verl_native.native_rules.facts import MODEL, ROLLOUT, number, whole
 from agentic_rl.config.verl_native.native_rules.naming import offered, unknown_name

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from verl_doubles import job_options
 from verl_server_doubles import import_verl
 
 if not import_verl():
@@ -52,13 +53,7 @@ def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Apart:
     monkeypatch.setattr(PPOTrainerSeparateAsync, "__init__", lambda self, config: setattr(self, "config", config))
     monkeypatch.setattr(PPOTrainerSeparateAsync, "on_step_begin", lambda self: None)
     monkeypatch.setattr(ray, "get", got)
-    job = {
-        "max_failed_fraction": 0.5,
-        "keep_checkpoints": 2,
-        "stepwise": False,
-        "stop_file": str(tmp_path / "stop"),
-        "events": str(tmp_path / "events.jsonl"),
-    }
+    job = job_options(tmp_path)
     config = OmegaConf.create(
         {
             "trainer": {

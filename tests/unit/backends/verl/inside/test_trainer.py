@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from verl_doubles import job_options
 from verl_server_doubles import import_verl
 
 if not import_verl():
@@ -61,13 +62,7 @@ class Told(CheckpointCallback):
 @pytest.fixture
 def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgenticTrainer:
     monkeypatch.setattr(PPOTrainerSync, "__init__", lambda self, config: setattr(self, "config", config))
-    job = {
-        "max_failed_fraction": 0.5,
-        "keep_checkpoints": 2,
-        "stepwise": False,
-        "stop_file": str(tmp_path / "stop"),
-        "events": str(tmp_path / "events.jsonl"),
-    }
+    job = job_options(tmp_path)
     config = OmegaConf.create(
         {
             "trainer": {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from agentic_rl.config.flat.shape import Shape
-from agentic_rl.config.flat.wording import show, yaml_text
+from agentic_rl.config.fields.shape import Shape
+from agentic_rl.config.fields.wording import show, yaml_text
 
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _GROUPS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3}){1,4}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentic_rl.cluster.executors import Cluster, PlacementError, Resources
+from agentic_rl.cluster.placement import Cluster, PlacementError, Resources
 
 
 class Worker:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentic_rl.config.flat import pages
-from agentic_rl.config.flat.broken import Broken
-from agentic_rl.config.flat.wording import show, type_words
+from agentic_rl.config.fields import pages
+from agentic_rl.config.fields.broken import Broken
+from agentic_rl.config.fields.wording import show, type_words
 from agentic_rl.config.rules import Page
 
 _NONE_WORDS = ("none", "null", "nil", "~", "")
