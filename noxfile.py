@@ -24,6 +24,14 @@ FRAMEWORKS = (
     "smolagents==1.26.0",
 )
 
+OF_INSTANCES = (
+    "tests/integration/cluster",
+    "tests/integration/serve",
+    "tests/integration/verl/test_instances.py",
+    "tests/integration/verl/test_launch.py",
+    "tests/integration/verl/test_separate.py",
+)
+
 
 def install(session: nox.Session, *what: str) -> None:
     session.install(*CONSTRAINTS, *what)
@@ -68,14 +76,28 @@ def tests(session: nox.Session) -> None:
     )
 
 
-@nox.session(name="integration-verl")
-def integration_verl(session: nox.Session) -> None:
-    """Train with real verl, Ray and vLLM on a CPU, and hold rendering and checks against the installed verl."""
+def install_verl(session: nox.Session) -> None:
+    """Real verl for CPUs, by pins of its own."""
     constraints = ("-c", str(ROOT / "constraints-verl.txt"))
     session.install(*constraints, "-e", ".", *VERL_ON_CPU, "pytest", "pytest-timeout", "hypothesis")
     # vLLM imports these where they are, and the builds of the package index don't go with a torch for CPUs.
     session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", "torchvision", "torchaudio", "torchcodec")
-    wanted = session.posargs or ["-m", "verl and not soak", "tests/unit", "tests/integration"]
+
+
+@nox.session(name="integration-verl")
+def integration_verl(session: nox.Session) -> None:
+    """Train with real verl, Ray and vLLM on a CPU, and hold rendering and checks against the installed verl."""
+    install_verl(session)
+    others = [f"--ignore={path}" for path in OF_INSTANCES]
+    wanted = session.posargs or ["-m", "verl and not soak", *others, "tests/unit", "tests/integration"]
+    session.run("pytest", "--durations=10", *wanted, env=ONE_THREAD)
+
+
+@nox.session
+def integration(session: nox.Session) -> None:
+    """Train, launch and supervise with files of the instances format, on real verl and Ray."""
+    install_verl(session)
+    wanted = session.posargs or ["-m", "verl and not soak", *OF_INSTANCES]
     session.run("pytest", "--durations=10", *wanted, env=ONE_THREAD)
 
 
